@@ -93,8 +93,7 @@ void ClassTable::addBlock(const BasicBlock &BB, unsigned Group) {
     }
 }
 
-/// Sets the enclosing classes. The enclosing class contains the nearest dominator that is executed another number of
-/// times.
+/// Sets the enclosing class of each class: the class of the nearest dominator with another number of executions.
 void ClassTable::nest(const DominatorTree &DT) {
     for (auto &[Key, Number] : Index) {
         const auto *Node = DT.getNode(Groups[Key.first].First);

@@ -241,7 +241,7 @@ void note_peak(uint64_t total, uint32_t place) {
 void settle_peak(uint64_t total, uint32_t place, quipu_node *rest) {
     if (!lock())
         return;
-    const Holder *holder = rest ? holder_of(rest) : nullptr; /* its metric is its own bytes plus the rest */
+    const Holder *holder = rest ? holder_of(rest) : nullptr; /* the metric of this call path contains the rest, too */
     const uint64_t left = set_metrics(total, place);
     if (holder)
         __atomic_fetch_add(&rest->metrics[place], left, __ATOMIC_RELAXED);

@@ -7,7 +7,7 @@
 
 namespace quipu {
 
-/* Whether QUIPU_RATES names rates, which give simulated time. */
+/* Whether QUIPU_RATES names a file of rates, from which simulated time is computed. */
 extern bool by_effort;
 
 /* Notes that a link was followed, so its counters may change. Only with by_effort. */

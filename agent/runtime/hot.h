@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hot.h: the fast path of enter, exit and add, for the runtime, the MPI library and the hook of Python. In addition,
- * only the IR of the pass (llvm_pass/hooks.cpp) writes memory of the runtime, in the same way.
+/* hot.h: the fast path of enter, exit and add, for the runtime, the MPI library and the hook of Python. Instrumented
+ * code (llvm_pass/hooks.cpp) writes the memory of the runtime in the same way. No other code writes it.
  *
- * A thread writes its state and its nodes without a lock. At the end, the process reads threads that still run. Time
- * that both the thread and the process add at the same moment may count once or not at all. */
+ * A thread writes its state and its nodes without a lock. At its end, the process reads the state of threads
+ * that still run. If the thread and the process add time at the same moment, one of the additions may be lost. */
 #ifndef QUIPU_HOT_H
 #define QUIPU_HOT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ompt.h: the part of the tool interface of OpenMP that is used here (OpenMP 5.2 specification, chapter 19: OMPT). It
- * works with every OpenMP library that offers this interface; Quipu itself needs none. */
+/* ompt.h: the part of the tool interface of OpenMP that Quipu uses (OpenMP 5.2 specification, chapter 19: OMPT).
+ * Quipu is built without an OpenMP library, and works with every library that offers this interface. */
 #ifndef QUIPU_OMPT_H
 #define QUIPU_OMPT_H
 

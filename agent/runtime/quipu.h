@@ -46,7 +46,7 @@ struct quipu_region {
     uint32_t hook;        /* enum quipu_hook */
     uint32_t slot;        /* number of the slot of a region that the pass made (inlined.h) */
     uint32_t kind;        /* enum quipu_kind, and QUIPU_PACKED */
-    const char *name;     /* linker name: what filters call MANGLED */
+    const char *name;     /* linker name (MANGLED in filters) */
     const char *display;  /* readable name; NULL if it equals name */
     const char *file;     /* source file, NULL if unknown */
     const void *weights;  /* Rows of QUIPU_WEIGHTED int64_t. Row 0: effort of one visit; row i: effort per count of
@@ -96,9 +96,11 @@ struct quipu_frame *quipu_enter(struct quipu_region *region);
 void quipu_exit(struct quipu_frame *frame);
 /* Counts a visit of a region that is not entered and left (enum quipu_hook), and returns its counters. */
 uint64_t *quipu_count(struct quipu_region *region);
-/* Continues at a call path, possibly of another thread, without a visit. quipu_exit of the returned frame goes back. */
+/* Makes a call path active, possibly of another thread, without a visit. quipu_exit of the returned frame restores the
+ * call path that was active before. */
 struct quipu_frame *quipu_attach(struct quipu_node *path);
-/* Ends all frames above this frame, when control came back without a return (setjmp returned twice). */
+/* Ends all frames above this frame. Call it if control came back to this frame without returns (second return of
+ * setjmp). */
 void quipu_unwind(struct quipu_frame *frame);
 /* Returns the innermost active frame of this thread: the argument of quipu_unwind in functions without a region. */
 struct quipu_frame *quipu_top(void);

@@ -48,8 +48,8 @@ void quipu_share(const struct quipu_ranks *ranks);
 /* Returns whether the time of ranks follows from their effort: QUIPU_RATES names a file of rates, which the first call
  * reads. Then `now` is only simulated time. */
 int quipu_compute_by_effort(void);
-/* Begins the simulated time of the running rank. Earlier work takes no time, but the visits of active regions take the
- * time of a visit beyond its effort. */
+/* Begins the simulated time of the running rank. Earlier work takes no time, except the rate per visit of each visit of
+ * a region that is active now. */
 void quipu_begin_computations(void);
 /* Returns the seconds of the effort of the running rank since its last quipu_computed. */
 double quipu_computation(void);

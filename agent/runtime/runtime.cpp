@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The functions behind the inline fast path (enter, exit, add), for the uncommon cases and for code without inline
+/* Enters, exits and counts visits in the cases that the inline hooks leave to a function, and for code without inline
  * hooks. */
 #include "annotations.h"
 #include "budget.h"
@@ -53,7 +53,7 @@ void quipu_know_program(quipu_program *program) {
 
 namespace {
 
-/* Result of quipu_count_missed if the counters are known and the link is not. */
+/* Result of quipu_count_slowly if no link can be returned: in a folded call path, or while nothing is measured. */
 thread_local Link without_link;
 thread_local uint64_t visits_of_nobody;
 
@@ -89,7 +89,7 @@ __attribute__((noinline)) Frame *idle_frame() {
     return &idle;
 }
 
-/* Ends the frames above `frame`, whose code never returned. */
+/* Ends the frames above `frame`, because their code did not return (longjmp, exception). */
 __attribute__((noinline)) void unwind_to(quipu_thread *thread, Frame *frame) {
     charge_time(thread);
     if (own(thread)->folded)
@@ -135,7 +135,7 @@ uint64_t **quipu_enter_slowly(struct quipu_region *region, struct quipu_link **s
     quipu_thread *thread = this_thread();
     const Link *link = thread && !ranks && !by_effort ? follow(thread, region) : nullptr;
     if (!thread || (link && !link->folded && quipu_needs_no_clock(thread, link)))
-        if (uint64_t **known = quipu_enter_known(region, slot, visit)) /* this_thread() may have made it idle */
+        if (uint64_t **known = quipu_enter_known(region, slot, visit)) /* this_thread() may have made the thread idle */
             return known;
     Frame *frame = quipu_enter(region);
     visit->top = reinterpret_cast<uint64_t>(frame) | QUIPU_FRAMED;
@@ -238,7 +238,7 @@ struct quipu_link *quipu_count_slowly(struct quipu_region *region, struct quipu_
     quipu_thread *thread = this_thread();
     Link *link = thread ? follow(thread, region) : nullptr;
     if (__builtin_expect(!link || link->folded, 0)) {
-        Link *known = thread ? nullptr : quipu_count_known(region, slot); /* this_thread() may have made it idle */
+        Link *known = thread ? nullptr : quipu_count_known(region, slot); /* this_thread() may make the thread idle */
         if (known)
             return known;
         without_link.counters = link ? count_folded(thread, link) : idle_frame()->counters;

@@ -78,7 +78,8 @@ const char *read_sample_options(const char *rate, const char *counters, SampleOp
     *options = {};
     uint64_t hertz = 0;
     if (!rate || !*rate)
-        return counters && *counters ? "QUIPU_COUNTERS needs QUIPU_SAMPLE, samples per second" : nullptr;
+        return counters && *counters ? "QUIPU_COUNTERS needs QUIPU_SAMPLE=N, the number of samples per second"
+                                     : nullptr;
     const char *at = rate;
     if (!read_number(&at, &hertz) || *at || hertz > most_rate)
         return "QUIPU_SAMPLE must be a number of samples per second, 10000 at most, 0 for none";

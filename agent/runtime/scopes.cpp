@@ -14,7 +14,8 @@ Node *target_of(const Thread *thread, const Link *link) {
     return reinterpret_cast<Node *>(reinterpret_cast<char *>(link->visits - QUIPU_VISITS) - offsetof(Node, metrics));
 }
 
-/* Returns the innermost call path of the function `id`, from `here` outwards, or of a visit of it without a frame. */
+/* Returns the innermost node of the function `id` among `here` and its callers. A visit without a frame has no node on
+ * this path: then returns the node of its link. */
 Node *node_of_function(const Thread *thread, Node *here, uint64_t id) {
     for (Node *node = here; node; node = node->up) {
         if (node->region == id)

@@ -13,23 +13,24 @@ namespace {
 
 using Function = ThreadFunction;
 
-/* The data that a thread passes to a new thread. It is reused. */
+/* The data that a thread passes to a thread that it creates. These objects are never freed, but used again. */
 struct Start {
     Function function;
     void *argument;
     Node *origin;
     size_t stack;
     bool sampled; /* whether the thread is sampled */
-    bool taken;   /* read by the new thread, and therefore free */
+    bool unused;  /* the new thread has read the data */
     Start *next;
 };
 
 Start *starts;
 
-/* Takes an unused start without a lock, because threads may be created while the process forks. */
+/* Returns an unused start, or null without memory. Needs no lock, because a process may fork while it creates threads.
+ */
 Start *take_start() {
     for (Start *start = __atomic_load_n(&starts, __ATOMIC_ACQUIRE); start; start = start->next)
-        if (__atomic_exchange_n(&start->taken, false, __ATOMIC_ACQ_REL))
+        if (__atomic_exchange_n(&start->unused, false, __ATOMIC_ACQ_REL))
             return start;
     auto *start = static_cast<Start *>(reserve(sizeof(Start)));
     if (!start)
@@ -40,8 +41,8 @@ Start *take_start() {
     return start;
 }
 
-/* The first function of a new thread. Sanitizers do not know the thread yet, so it calls no function that they
- * intercept. */
+/* The first function of a new thread. Sanitizers do not know the thread yet, so this function calls none of the
+ * functions that sanitizers intercept. */
 QUIPU_BARE void *begin(void *argument) {
     auto *start = static_cast<Start *>(argument);
     Function function = start->function;
@@ -49,7 +50,7 @@ QUIPU_BARE void *begin(void *argument) {
     thread_origin = start->origin;
     thread_stack = start->stack;
     const bool sampled = start->sampled;
-    __atomic_store_n(&start->taken, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&start->unused, true, __ATOMIC_RELEASE);
     if (sampled && !quipu_current)
         begin_thread(); /* because it may never enter a region */
     return function(own);
@@ -69,7 +70,7 @@ int create(Create real, pthread_t *thread, const pthread_attr_t *attributes, Fun
         start->stack = 0;
     const int failure = real(thread, attributes, begin, start);
     if (failure)
-        __atomic_store_n(&start->taken, true, __ATOMIC_RELEASE);
+        __atomic_store_n(&start->unused, true, __ATOMIC_RELEASE);
     return failure;
 }
 

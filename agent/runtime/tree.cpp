@@ -79,7 +79,7 @@ Thread *new_thread() {
         shared->own = thread;
         for (Link *&entry : thread->table)
             entry = &no_link;
-        /* A record without counters, and the place of the counters. */
+        /* Space for a record and its counters. */
         auto *record = static_cast<quipu_profile_counters *>(reserve(sizeof(quipu_profile_counters) + counter_bytes));
         thread->nowhere = record ? reinterpret_cast<uint64_t *>(record + 1) : nullptr;
         thread->root = thread->nowhere ? new_node(thread, nullptr, 0, 0) : nullptr;
@@ -382,12 +382,13 @@ QUIPU_BARE void note_this_thread() {
 
 QUIPU_BARE void keep_one_thread() {
     for (Thread *thread = threads; thread; thread = thread->next) {
-        if (thread->shared != quipu_current) { /* since the fork it may have left the range of the copy */
+        if (thread->shared !=
+            quipu_current) { /* the thread continues in the parent, and may leave the range of the copy */
             put(thread->shared->top, thread->frames);
             put(thread->shared->here, thread->root);
             thread->shared->in_use = 0;
             forget_annotations(thread);
-            memset(thread->copies, 0, sizeof thread->copies); /* it may have been writing one of them */
+            memset(thread->copies, 0, sizeof thread->copies); /* the thread may have been writing one of the copies */
         }
         for (Folded *folded = thread->folded; folded; folded = folded->next)
             memset(folded->counters, 0, sizeof(uint64_t) * folded->region->rows);

@@ -15,12 +15,12 @@ namespace quipu {
 /// The module `mpi` has the declarations of mpif.h, and the procedures of mpi.h as external procedures. For `mpi_f08`
 /// see mpi_f08.h. The modules are compiled at the first call, and stored in
 /// ${XDG_CACHE_HOME:-~/.cache}/quipu/fortran for each compiler, mpif.h and version of this program. The command line is
-/// not changed if the folders have no mpi.mod, or one that flang can read. If a module that a source uses cannot be
-/// made, a line on stderr gives the reason.
+/// not changed if the folders contain no mpi.mod, or an mpi.mod that flang can read. If a module that a source uses
+/// cannot be made, a line on stderr gives the reason.
 void addMpiModule(std::vector<std::string> &command);
 
-/// Adds the archives of all such modules `mpi_f08` to the command line of a linker, which uses the necessary
-/// procedures.
+/// Adds the archives of all compiled modules `mpi_f08` to the command line of a linker. The linker takes only the
+/// procedures that the program calls.
 void linkMpiModules(std::vector<std::string> &command);
 
 } // namespace quipu

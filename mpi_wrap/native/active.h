@@ -24,7 +24,7 @@ void quipu_mpi_process_grid(int dimensions, const int *extents, const int *perio
 /* Runs before MPI_Finalize. The ranks reduce their profiles to one file if this is requested. */
 void quipu_mpi_reduce_at_end(void);
 
-/* Ends the process with a message if a part of the program calls another MPI than that of the wrappers. */
+/* Ends the process with a message if a part of the program calls another MPI library than the wrappers. */
 void quipu_mpi_check_family(void);
 
 #endif

@@ -33,7 +33,8 @@ static uint64_t factor_of(uint32_t bucket) {
     return (mixed ^ mixed >> 29) * UINT64_C(0xBF58476D1CE4E5B9);
 }
 
-/* Without clocks if threads call MPI at the same time: their executed blocks have no common begin. */
+/* Returns the number of call paths. Returns 0 if threads call MPI at the same time, because the executed blocks of
+ * these threads do not begin at a common synchronization. */
 static size_t executed(const struct quipu_blocks **blocks) { return quipu_mpi_concurrent ? 0 : quipu_executed(blocks); }
 
 uint64_t quipu_mpi_clocks(void) {
@@ -87,12 +88,12 @@ bool quipu_mpi_set_clocks(MPI_Comm comm, int ranks, uint64_t weight) {
     return true;
 }
 
-void quipu_mpi_tell_awaited(void) {
+void quipu_mpi_record_awaited(void) {
     static uint32_t users[ALL_BUCKETS];
     const struct quipu_blocks *blocks = NULL;
     const size_t paths = executed(&blocks);
-    uint64_t *told = paths == 0 ? NULL : calloc(paths, sizeof *told);
-    if (told == NULL)
+    uint64_t *awaited_blocks = paths == 0 ? NULL : calloc(paths, sizeof *awaited_blocks);
+    if (awaited_blocks == NULL)
         return;
     for (size_t i = 0; i < paths; i++)
         for (uint32_t table = 0; blocks[i].blocks != 0 && table < TABLES; table++)
@@ -107,10 +108,10 @@ void quipu_mpi_tell_awaited(void) {
             if (users[bucket] == 1 && waited < least)
                 least = waited;
         }
-        told[i] = least != UINT64_MAX ? least : least_of_all;
+        awaited_blocks[i] = least != UINT64_MAX ? least : least_of_all;
     }
-    quipu_await_blocks(told, paths);
-    free(told);
+    quipu_await_blocks(awaited_blocks, paths);
+    free(awaited_blocks);
 }
 
 #endif

@@ -3,7 +3,7 @@
  * block takes the same time. All ranks are in this process, so the metric is exact at all collective operations.
  *
  * Each rank has a clock for each call path: the blocks that the rank has executed, plus the blocks that it has waited
- * for. A rank that waits for other ranks in an operation leaves it with the largest clock that they had on arrival.
+ * for. A rank that waits for other ranks in an operation gets the largest of their clocks at the arrival.
  */
 #include "delays.h"
 

@@ -69,7 +69,7 @@ bool quipu_mpi_prepare_probes(void) {
 
 void quipu_mpi_end_probes(void) {
     if (merge_op != MPI_OP_NULL)
-        quipu_mpi_tell_awaited();
+        quipu_mpi_record_awaited();
     if (merge_op != MPI_OP_NULL)
         PMPI_Op_free(&merge_op);
     if (exchanged_type != MPI_DATATYPE_NULL)

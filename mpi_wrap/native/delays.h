@@ -51,7 +51,7 @@ uint64_t quipu_mpi_clocks(void);
  * false if MPI returned an error. */
 bool quipu_mpi_set_clocks(MPI_Comm comm, int ranks, uint64_t weight);
 /* Passes the blocks that this rank has waited for to the runtime. */
-void quipu_mpi_tell_awaited(void);
+void quipu_mpi_record_awaited(void);
 #else /* all ranks are in one process, which has the data of all of them */
 /* The ranks for which a collective operation waits: all wait for all, all for the root, or the root for all. */
 enum quipu_mpi_awaited { QUIPU_MPI_AWAITS_ALL, QUIPU_MPI_AWAITS_ROOT, QUIPU_MPI_ROOT_AWAITS };

@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* If the busiest rank arrives within this part of the range of arrivals before the last one, it is the late rank. */
+/* The late rank is the busiest rank, if its arrival is near the last arrival: within this part of the time between the
+ * first and the last arrival. Otherwise it is the last rank. */
 static const double near = 0.1;
 
 enum { MOST_CAUSES = 64 }; /* causes that a rank stores; smaller ones count as waiting without cause */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "group.h"
 
-/* MPI_COMM_WORLD never changes and is what most programs use. In SMPI all ranks share these variables. */
+/* The group of MPI_COMM_WORLD, which most programs use, never changes. In SMPI all ranks share this variable. */
 struct quipu_mpi_group quipu_mpi_world;
 
 void quipu_mpi_know_world(void) {

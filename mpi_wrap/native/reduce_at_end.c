@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reduces in MPI_Finalize, if QUIPU_MPI_REDUCE requests it, all ranks have arrived, and all can reduce.
  *
- * The reduction must not block a program that would end without it. The arrival is a barrier that is tested. Ranks
- * without these wrappers never reach it, so it never completes, and their profiles are missing in the folder. A rank
+ * The reduction must not block a program that would end without it. The ranks arrive at a nonblocking barrier.
+ * Ranks without these wrappers never arrive, so the barrier never completes, and their profiles are missing. A rank
  * that has waited long and misses profiles continues without a reduction.
  *
  * A profile is also missing if its rank could not write it. Such a rank arrives, possibly after other ranks continued.
@@ -47,14 +47,14 @@ static bool mark_of(const char *folder, char *path, size_t size) {
 }
 
 /* Marks that a rank does not enter a barrier, or has left it. */
-static void go_on(const char *folder) {
+static void mark_departure(const char *folder) {
     char path[4200];
     const int mark = mark_of(folder, path, sizeof path) ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644) : -1;
     if (mark >= 0)
         close(mark);
 }
 
-static bool anybody_went_on(const char *folder) {
+static bool anybody_departed(const char *folder) {
     char path[4200];
     return mark_of(folder, path, sizeof path) && access(path, F_OK) == 0;
 }
@@ -81,7 +81,7 @@ static bool all_arrive(const char *folder, int looks) {
         clock_gettime(CLOCK_MONOTONIC, &now);
         if (now.tv_sec - begin.tv_sec > seconds) {
             seconds = now.tv_sec - begin.tv_sec;
-            if (anybody_went_on(folder))
+            if (anybody_departed(folder))
                 return false;
         }
         if (seconds >= next_look) {
@@ -105,13 +105,13 @@ void quipu_mpi_reduce_at_end(void) {
     if (wanted == NULL || strcmp(wanted, "1") != 0 || folder == NULL || quipu_mpi_world.all == 1)
         return;
     if (quipu_mpi_world.all == 0) { /* not known */
-        go_on(folder);
+        mark_departure(folder);
         return;
     }
     MPI_Group everybody = MPI_GROUP_NULL;
     if (PMPI_Comm_group(MPI_COMM_WORLD, &everybody) != MPI_SUCCESS || !all_arrive(folder, LOOKS_AT_ARRIVAL) ||
         !all_arrive(folder, LOOKS_TOGETHER)) {
-        go_on(folder);
+        mark_departure(folder);
         if (everybody != MPI_GROUP_NULL)
             PMPI_Group_free(&everybody);
         return;

@@ -118,7 +118,7 @@ static void *load(const char *file, int mode) {
     return program;
 }
 
-/* In libsimgrid, which defines MPI itself. */
+/* Returns the address of a function in libsimgrid, which defines MPI. */
 static const void *in_simgrid(const struct link_map *object, const char *name, bool own) {
     (void)object, (void)own;
     return strcmp(name, "dlopen") == 0 ? (const void *)load : in_either(name);
