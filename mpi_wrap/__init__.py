@@ -3,7 +3,7 @@
 
 mpi_library            path of libquipu_mpi.so for an MPI, built on first use
 describe_mpicc         the MPI of a compiler wrapper
-MpiInstallation        its result
+MpiInstallation        the result of describe_mpicc
 load_table             the table of operations that move data (operations.toml)
 """
 

@@ -23,7 +23,7 @@ ALLOCATED = 0x2
 NOTE, EMPTY = 7, 8
 """SHT_NOTE and SHT_NOBITS, types of a section."""
 _DYNAMIC = 6  # SHT_DYNAMIC
-_EXTENDED = 0xFFFF  # SHN_XINDEX: the first section has the number
+_EXTENDED = 0xFFFF  # SHN_XINDEX: the header of the first section contains the number of sections
 _IDENTIFICATION = 16  # bytes
 # By the class of a file (1: 32 bits, 2: 64 bits): the header after its identification, a section, a dynamic entry.
 _HEADER = {1: "HHIIIIIHHHHHH", 2: "HHIQQQIHHHHHH"}
@@ -52,7 +52,7 @@ class Section(NamedTuple):
 
 
 class ElfFile:
-    """An ELF file that is open for reading in binary mode. Every method raises NoElf for a damaged file, OSError."""
+    """An ELF file that is open for reading in binary mode. Methods raise NoElf for a damaged file, and OSError."""
 
     def __init__(self, file: BinaryIO) -> None:
         """Read the header. Raises NoElf if the file has no ELF header."""

@@ -55,17 +55,17 @@ class Operation(mpi_operations.MpiOperation):
 
     @property
     def group_argument(self) -> str | None:
-        """The argument with the participating processes: comm, win or file."""
+        """Return the argument with the participating processes: comm, win or file."""
         return next((name for name in ("comm", "win", "file") if name in self.arguments), None)
 
     @property
     def counts_messages(self) -> bool:
-        """Whether each direction with an expression counts as one message, for any number of bytes."""
+        """Return whether each direction with an expression counts as one message, for any number of bytes."""
         return self.kind in ("point-to-point", "one-sided") or (self.kind == "persistent" and self.to_or_from)
 
     @property
     def to_or_from(self) -> bool:
-        """Whether the operation has an argument with the rank of a peer."""
+        """Return whether the operation has an argument with the rank of a peer."""
         return self.to is not None or self.source is not None
 
 
@@ -80,7 +80,7 @@ class Row:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The blocking functions of the row."""
+        """Return the names of the blocking functions of the row."""
         return (self.operation.name, *self.alike)
 
 
@@ -99,7 +99,7 @@ def load_table(path: Path = TABLE) -> tuple[Row, ...]:
 
 
 def operations_of(rows: Iterable[Row]) -> Mapping[str, Operation]:
-    """Return all counted functions of the table by name, in all forms, also those with large counts."""
+    """Return all counted functions of the table by name, in all forms, including the forms with large counts."""
     found: dict[str, Operation] = {}
     for row in rows:
         if row.operation.kind != "uncounted":
@@ -119,7 +119,7 @@ def _row(name: str, entry: object, path: Path, line: int) -> Row:
         raise FormatError(path, f"{name}: an argument cannot be called {taken[0]!r}; choose another name", line)
     for key in ("to", "from"):
         if key in entry and entry[key] not in arguments:
-            raise FormatError(path, f"{name}: {key} names no argument", line)
+            raise FormatError(path, f"{name}: {key} is not the name of an argument", line)
     sent, received, room = (
         None if entry.get(key) in (None, STATUS) else parse(_text(entry, key, name, path, line), arguments, path, line)
         for key in ("sent", "received", "room")
@@ -155,7 +155,7 @@ def _check_keys(name: str, entry: Mapping[str, object], path: Path, line: int) -
     if entry["kind"] != "uncounted":
         _text(entry, "arguments", name, path, line)
     elif superfluous := sorted(COUNTED & set(entry)):
-        raise FormatError(path, f"{name}: {superfluous[0]} is of no use for kind uncounted", line)
+        raise FormatError(path, f"{name}: kind uncounted has no {superfluous[0]}: remove it", line)
 
 
 def _text(entry: Mapping[str, object], key: str, name: str, path: Path, line: int) -> str:

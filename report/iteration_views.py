@@ -42,8 +42,8 @@ class Iterations(Protocol):
 class IterationsView:
     """One phase. Spans are in the order of the run.
 
-    first, last, iterations: of each span, int64 of shape (spans,). mean, max: by metric, float64 of shape (spans,), of
-    one iteration, over the ranks; NaN if unknown.
+    first, last, iterations: of each span, int64 of shape (spans,). mean, max: the value of one iteration, mean and
+    maximum over the ranks, by metric, float64 of shape (spans,); NaN if unknown.
     """
 
     phase: str

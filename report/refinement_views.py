@@ -36,7 +36,7 @@ class RefinementRow:
 
     @property
     def overhead_text(self) -> str:
-        """Return the overhead, or its error if the overhead is smaller than it."""
+        """Return the overhead as text, or the error of the overhead if the error is larger."""
         return uncertain_percent(self.overhead, self.error)
 
 

@@ -34,9 +34,9 @@ def load_both(
 ) -> tuple[Analysis, Experiment | None]:
     """Return models and, if available, the measurements that they were fitted to.
 
-    source: an experiment as for `load`, or a file of `quipu model -o`. options: how to model; raises UsageError if
-    given for a file of models. metrics: as for `load`. Raises FormatError
-    with the path of a wrong file, and ModelingError if there is nothing to model.
+    source: an experiment as for `load`, or a file of `quipu model -o`. options: how to model an experiment. metrics: as
+    for `load`. Raises FormatError with the path of a wrong file, UsageError for options with a file of models, and
+    ModelingError if the experiment is empty.
     """
     if _holds_models(source):
         from quipu.modeling.document import from_document
@@ -71,7 +71,7 @@ def read_machine(path: Path) -> Machine:
 
 
 def is_run(folder: Path) -> bool:
-    """Return whether a folder is one run archive (otherwise it is an experiment). Raises FormatError without folder."""
+    """Return whether a folder is one run archive (else an experiment). Raises FormatError for a missing folder."""
     if not folder.exists():
         raise FormatError(folder, NO_SUCH_FOLDER())
     if not folder.is_dir():

@@ -16,7 +16,7 @@ _MATTERS = 0.05
 
 
 def threads_at_once(tree: CallTree, statistics: Mapping[str, RankStatistics]) -> int:
-    """Return the mean number of concurrent threads of a rank in the call path with the largest such number.
+    """Return the mean number of concurrent threads of a rank, in the call path where this number is largest.
 
     The number is the time of all threads divided by the wall time. Call paths with a small share of the time are
     ignored. The result is 1 without times, and if no call path has several threads.

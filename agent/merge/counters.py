@@ -21,7 +21,7 @@ from ..profile.reader import Clock, ProcessProfile
 from .functions import flat_profile
 from .statistics import cells_of, statistics_of
 
-# Largest relative difference between the clocks of runs on one processor, also if the runs take a fraction of a second.
+# Largest relative difference between the measured clock frequencies of runs on one processor, including short runs.
 _ONE_CLOCK = 0.01
 
 
@@ -57,7 +57,7 @@ def clock_of(runs: Iterable[RunMetadata]) -> float | None:
 
 
 def _source(name: str) -> CounterSource | None:
-    """Return the source of this name, or None. The import of the other sources is avoided for the usual one."""
+    """Return the source of this name, or None. Imports the rare sources only if they are named."""
     if name == Effort.name:
         return Effort()
     from ..counters.choose import SOURCES

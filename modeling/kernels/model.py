@@ -50,9 +50,9 @@ class ProgramModel:
 
     clock: unit of cycles in Hz, known if `clock_known`, otherwise nanoseconds. blocking: BF_comm, the part of the time
     of messages that is not hidden, for the network of the machine; None if no network was measured. others: T_others,
-    the start and the end of MPI, which are not part of the program. ranges: measured, by parameter. models: of all call
-    paths; None with the method of the paper. here: the models for the measured machine, if these models predict for
-    another machine.
+    the start and the end of MPI, which are not part of the program. ranges: the measured range of each parameter.
+    models: the models of all call paths; None with the method of the paper. here: the models for the measured machine,
+    if these models predict for another machine.
     """
 
     name: str
@@ -282,8 +282,8 @@ def with_machine(
 ) -> Analysis:
     """Return the models of an experiment, with the measured memory times of a machine.
 
-    Accesses that were counted by memory level or by reuse distance take the measured time of the machine. The other
-    arguments are those of `model_program`.
+    The time of accesses that were counted by memory level or reuse distance is computed from latencies of the machine.
+    The other arguments are those of `model_program`.
     """
     if machine is None or "time" not in experiment.of_time.values:
         return analysis

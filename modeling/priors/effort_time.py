@@ -36,17 +36,17 @@ def model_time(
 ) -> tuple[PathModel, ...]:
     """Return the model of exclusive time of each call path from its priors (`choices.time_priors`).
 
-    Computation has the order of its block model. Communication follows Table I. Call paths without effort (Python
-    regions, code without instrumented blocks) get a model from time alone. The models contain measured waiting, and
-    growth beyond effort that the diagnosis finds (`waiting`, `growth`). If repetitions show that whole runs were
-    disturbed, the models use times without the disturbances (`run_noise`).
+    The time of computation grows like the model of basic blocks. The time of communication follows Table I. Call paths
+    without effort (Python regions, code without instrumented blocks) get a model from time alone. The models contain
+    measured waiting, and growth beyond effort that the diagnosis finds (`waiting`, `growth`). If repetitions show that
+    whole runs were disturbed, the models use times without the disturbances (`run_noise`).
     """
     return model_time_and_waiting(experiment, choices, options).time
 
 
 @dataclass(frozen=True)
 class TimeModels:
-    """Models of exclusive time, one per call path, and of the waiting in it, for call paths that waited.
+    """Models of the exclusive time of each call path, and of the waiting of call paths that waited.
 
     Waiting is never longer than the time of its call path, and both grow in the same way. notes: notes on all models.
     """

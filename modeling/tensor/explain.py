@@ -16,8 +16,7 @@ SAMPLE = 4096
 """Number of points for averages over the other parameters."""
 MOST_VALUES = 33
 MOST_BEYOND, POINTS_BEYOND = 8.0, 8
-"""Extrapolations are shown up to this factor beyond the measured range, or by the width of the range, with this number
-of points."""
+"""Largest factor beyond the measured range for which an extrapolation is shown, and the number of its points."""
 _RANGE = np.finfo(np.float64)  # larger or smaller ends of intervals would be infinite or 0, without a logarithm
 
 

@@ -20,13 +20,12 @@ def category_half_width(
     predicted: Callable[[FloatArray], FloatArray],
     confidence: float,
 ) -> FloatArray:
-    """Return the half width of the interval of the logarithm from unmeasured categories, for each row x (N, d), (N,).
+    """Return the half width of the interval of log time due to unmeasured categories, shape (N,), for rows x (N, d).
 
     Measured and unmeasured categories are assumed to be samples of one normal distribution. With K measured categories,
-    the next one is within t(K - 1) · s · √(1 + 1/K) of their mean. s² is the sum of squares of the differences between
-    the predictions of the row with each measured category and `logs` (N,), its own prediction, divided by K - 1. The
-    result is 0 if all categories were measured. Several unmeasured categories count as independent: their squares are
-    summed.
+    an unmeasured one is within t(K - 1) · s · √(1 + 1/K) of their mean. s² = Σ (log_k - logs)² / (K - 1), where log_k
+    is the prediction of the row with measured category k, and logs (N,) its own prediction. The result
+    is 0 if all categories were measured. Several unmeasured categories are independent: their squares are summed.
     """
     squares = np.zeros(len(x))
     for mode in modes:

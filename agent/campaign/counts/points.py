@@ -18,7 +18,7 @@ _BEYOND = 2
 
 
 def ranks_parameter(campaign: Campaign) -> str | None:
-    """Return the parameter that is the number of ranks; None if there is none, or several determine the number."""
+    """Return the parameter that is the number of ranks; None if no parameter determines it alone."""
     words = list(campaign.command)
     texts = [campaign.ranks, *(after for word, after in pairwise(words) if word in _RANK_OPTIONS)]
     for text in texts:
@@ -57,7 +57,7 @@ def point_of(campaign: Campaign, ranks: str, number: int, others: Point) -> Poin
 
 
 def _next(declared: Sequence[float], value: float) -> float:
-    """Return the next value of a parameter: the step (ratio) of the last two declared values is continued."""
+    """Return the next value of a parameter, with the step (or ratio) of the last two declared values."""
     if len(declared) < 2 or declared[-2] <= 0:
         return value
     larger = value * declared[-1] / declared[-2]

@@ -15,7 +15,7 @@ from quipu.modeling.limits import Reading
 
 _CHUNK = 1 << 20
 _ELEMENT_BYTES = 200  # memory of an element of ElementTree and its object in pycubexr
-_NUMBER_BYTES = 5  # memory per byte in the file, for a number of the index; not more for values (float64)
+_NUMBER_BYTES = 5  # largest memory (bytes) per byte of the file: numbers of the index; values (float64) need less
 _PACKED = b"ZCUBEX.DATA"
 _ENTRY = struct.Struct("<qqq")
 
@@ -48,7 +48,7 @@ def _count(content: IO[bytes] | gzip.GzipFile, cost: Reading, element: int) -> N
 
 
 def _count_packed(content: IO[bytes], cost: Reading) -> None:
-    """Count the values of a metric: the file has the number of pieces, the offset and size of each, and the pieces.
+    """Count the values of a metric. The file contains the number of pieces, offset and size of each, then the pieces.
 
     Both byte orders are possible; in the wrong byte order, the number of pieces is larger than 2^32.
     """
