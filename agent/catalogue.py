@@ -73,22 +73,22 @@ NOTHING_STARTED = Entry(
 )
 NO_SUCH_EXPERIMENT = Entry(
     "no-such-experiment",
-    "there is no such experiment: give a folder of runs, or a file of Extra-P",
+    "the experiment does not exist: give a folder of runs, or a file of Extra-P",
     "The path does not exist. quipu run and quipu campaign print the folder that they write to; without -o it is "
     "quipu-runs.",
     "questions.md",
 )
 NO_SUCH_FOLDER = Entry(
     "no-such-folder",
-    "there is no such file or folder",
+    "the file or folder does not exist: check the name",
     "The path does not exist. quipu run and quipu campaign print the folder that they write to; without -o it is "
     "quipu-runs.",
     "questions.md",
 )
 HOLDS_MODELS = Entry(
     "holds-models",
-    "holds models, not measurements: give the experiment that they were made from",
-    "The file was written by quipu model -o. Of all commands, only quipu predict reads such a file.",
+    "contains models, not measurements: give the experiment that was modeled",
+    "The file was written by quipu model -o. Only quipu predict, model and filter read this file.",
     "modeling.md",
 )
 SAMPLED_EXCESS = Entry(

@@ -119,7 +119,7 @@ def _tool(name: str, needed_for: str, package: str, optional: bool = False) -> C
     path = shutil.which(name)
     remedy = f"apt-get install {package}"
     if path is None:
-        return Check(name, False, "missing", needed_for, remedy, optional)
+        return Check(name, False, "not in PATH", needed_for, remedy, optional)
     code, text = _answer([path, "--version"])
     return Check(name, code == 0, _first_line(text) or path, needed_for, remedy, optional)
 
@@ -129,10 +129,10 @@ def _mpi() -> list[Check]:
     install, needed_for = "apt-get install libopenmpi-dev openmpi-bin", "measuring MPI programs"
     compiler, launcher = shutil.which("mpicc"), shutil.which("mpirun") or shutil.which("mpiexec")
     code, text = (-1, "") if compiler is None else _answer([compiler, "--version"])
-    version = "missing" if compiler is None else f"{compiler}: {_first_line(text)}"
+    version = "not in PATH" if compiler is None else f"{compiler}: {_first_line(text)}"
     found = [Check("mpicc", code == 0, version, "compiling MPI programs and the MPI library", install)]
     if launcher is None:
-        return [*found, Check("mpirun", False, "missing", needed_for, install)]
+        return [*found, Check("mpirun", False, "not in PATH", needed_for, install)]
     _, text = _answer([launcher, "--version"], _ROOT)
     family = launcher_for(text)
     name = f"{family.family} {family.version} ({launcher})" if family else f"{launcher}: {_first_line(text)}"
@@ -236,7 +236,7 @@ def _part(name: str, needed_for: str, test: Callable[[Path], str], missing: str 
     try:
         path = native_file(name)
     except QuipuError:
-        return Check(name, False, "missing", needed_for, missing)
+        return Check(name, False, "not found", needed_for, missing)
     trouble = test(path)
     return Check(name, not trouble, trouble or str(path), needed_for, REINSTALL)
 

@@ -101,21 +101,22 @@ EMPTY_EXPERIMENT = Entry(
 )
 UNKNOWN_METRIC = Entry(
     "unknown-metric",
-    "{name}: no models of metric {metric!r}; there are models of: {known}",
+    "{name} has no models of metric {metric!r}; choose one of: {known}",
     "The runs do not contain this metric. Some metrics need an option of the measurement, such as --memory, --files "
     "or --counters.",
     "reference/metrics.md",
 )
 NOT_MEASURED = Entry(
     "not-measured",
-    "{subject} has no metric {metric!r}; it has: {known}",
+    "{subject} has no metric {metric!r}; choose one of: {known}",
     "The runs do not contain this metric. Some metrics need an option of the measurement, such as --memory, --files "
     "or --counters; counts need a program that the wrappers built.",
     "reference/metrics.md",
 )
 BLIND_POINTS = Entry(
     "blind-points",
-    "{points} are not used: they had more ranks than processors, so that their times contain waiting for a processor",
+    "the diagnosis does not use {points}, because their ranks waited for processors (more ranks than processors, or "
+    "other programs): measure again with a free processor for each rank",
     "The diagnosis compares times with effort, and waiting for a processor would look like a slowdown of the program. "
     "Measure with a processor for each rank, or simulate the ranks.",
     "design/diagnosis.md",

@@ -99,9 +99,11 @@ class _Document:
 def from_document(data: object, source: object = "models") -> Analysis:
     """Return the analysis from the data of `to_document`. Raises FormatError with `source` for another schema."""
     if isinstance(data, dict) and data.get("format") != FORMAT:
-        raise FormatError(source, f'not a file of models: "format" is {data.get("format")!r}, not "{FORMAT}"')
+        raise FormatError(source, f'is not a file of models: "format" is {data.get("format")!r}, not "{FORMAT}"')
     if isinstance(data, dict) and data.get("schema") != SCHEMA:
-        raise FormatError(source, f"models of schema {data.get('schema')!r}; this version reads schema {SCHEMA}")
+        raise FormatError(
+            source, f"has schema {data.get('schema')!r}, this Quipu reads schema {SCHEMA}: model the experiment again"
+        )
     document = typed(data, _Document, source)
     tree = tree_of(document.regions, document.callpaths, source)
     metrics = {metric.name: metric for metric in document.metrics}

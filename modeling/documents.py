@@ -53,7 +53,7 @@ def typed(content: object, kind: type[Value], source: object, within: str = "", 
         what = f": {what[:1].lower()}{what[1:]}".replace(": expected", " must be").replace(", got ", ", not ")
         raise FormatError(source, (where + what).removeprefix(": ")) from None
     except UnicodeEncodeError as error:
-        raise FormatError(source, "holds half of a character (\\ud800 to \\udfff)") from error
+        raise FormatError(source, "contains half of a character (\\ud800 to \\udfff)") from error
 
 
 def _plain(kind: str) -> str:

@@ -153,9 +153,13 @@ def to_document(machine: Machine) -> dict[str, Any]:
 def from_document(content: Mapping[str, Any], source: object) -> Machine:
     """Return the machine from the data of `to_document`. Raises FormatError with `source` and the reason."""
     if content.get("format") != FORMAT:
-        raise FormatError(source, "describes no machine; quipu machine writes such a file")
+        raise FormatError(source, "is not a description of a machine: write one with quipu machine -o FILE")
     if content.get("schema") != SCHEMA:
-        raise FormatError(source, f"a machine of schema {content.get('schema')!r}; this version reads schema {SCHEMA}")
+        raise FormatError(
+            source,
+            f"has schema {content.get('schema')!r}, this Quipu reads schema {SCHEMA}: measure it again with "
+            "quipu machine",
+        )
     machine = typed(content, Machine, source)
     levels = [cache.level for cache in machine.caches]
     if levels != sorted(set(levels)):

@@ -122,9 +122,12 @@ def to_document(rates: Rates) -> dict[str, Any]:
 def from_document(content: Mapping[str, Any], source: object) -> Rates:
     """Return the rates from the data of `to_document`. Raises FormatError with `source` and the reason."""
     if content.get("format") != FORMAT:
-        raise FormatError(source, "holds no rates; quipu rates writes them")
+        raise FormatError(source, "contains no rates: write them with quipu rates -o FILE")
     if content.get("schema") != SCHEMA:
-        raise FormatError(source, f"rates of schema {content.get('schema')!r}; this version reads schema {SCHEMA}")
+        raise FormatError(
+            source,
+            f"has schema {content.get('schema')!r}, this Quipu reads schema {SCHEMA}: write it again with quipu rates",
+        )
     rates = typed(content, Rates, source)
     strange = [
         name for number, name in enumerate(rates.metrics) if name not in _RATED or name in rates.metrics[:number]

@@ -79,11 +79,11 @@ def _problem(node: ast.expr, arguments: frozenset[str]) -> str | None:
             children = [test, body, orelse]
         case ast.Subscript(value=ast.Name(id=array), slice=index):
             if array not in arguments:
-                return f"{array} is no argument"
+                return f"{array} is not an argument"
             children = [index]
         case ast.Call(func=ast.Name(id="bytes"), args=[count, ast.Name(id=datatype)], keywords=[]):
             if datatype not in arguments:
-                return f"{datatype} is no argument"
+                return f"{datatype} is not an argument"
             children = [count]
         case ast.Call(func=ast.Name(id=name), args=operands, keywords=[]):
             return _call_problem(name, operands, arguments)

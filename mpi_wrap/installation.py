@@ -61,7 +61,7 @@ def describe_mpicc(mpicc: str | None = None, *, clang: str = "clang-19") -> MpiI
     found = shutil.which(name)
     if found is None:
         raise EnvironmentProblem(
-            f"the MPI compiler {name!r} is not there. Install one (apt-get install libopenmpi-dev openmpi-bin), or "
+            f"the MPI compiler {name!r} is not in PATH. Install one (apt-get install libopenmpi-dev openmpi-bin), or "
             "name yours in QUIPU_MPICC"
         )
     family, version, *flags = remembered("mpicc", (found, clang), lambda: _describe(found, clang))

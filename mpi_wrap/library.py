@@ -74,11 +74,13 @@ def mpi_library(
             build(installation, scratch, runtime_include=include, runtime_lib=runtime, clang=clang)
             _publish(scratch, cache / name)
         except OSError as error:
-            raise MeasurementError(f"cannot build {found}: {error.strerror}. Set XDG_CACHE_HOME") from error
+            raise MeasurementError(
+                f"cannot build {found}: {error.strerror}. Set XDG_CACHE_HOME to a writable folder"
+            ) from error
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         return found
-    raise EnvironmentProblem("no folder for the MPI wrappers can be written. Set XDG_CACHE_HOME or TMPDIR to one")
+    raise EnvironmentProblem("the MPI library needs a writable folder. Set XDG_CACHE_HOME or TMPDIR to one")
 
 
 def runtime_files(include: Path | None = None, library: Path | None = None) -> tuple[Path, Path]:
@@ -92,7 +94,7 @@ def runtime_files(include: Path | None = None, library: Path | None = None) -> t
     for path in (include / "quipu.h", library):
         if not path.is_file():
             raise EnvironmentProblem(
-                f"{path} is not there. Install Quipu completely (in its source folder: make build), or set QUIPU_HOME "
+                f"{path} is missing. Install Quipu completely (in its source folder: make build), or set QUIPU_HOME "
                 "to the folder that has lib/quipu"
             )
     return include.resolve(), library.resolve()

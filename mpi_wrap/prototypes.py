@@ -83,7 +83,7 @@ def read_prototypes(clang: str, flags: Sequence[str]) -> tuple[Function, ...]:
     try:
         tree = json.loads(dump)
     except json.JSONDecodeError as error:
-        raise MeasurementError(f"{clang} -ast-dump=json printed what is no JSON: {error}") from error
+        raise MeasurementError(f"{clang} -ast-dump=json printed text that is not JSON: {error}") from error
     declared = {node["name"]: node for node in _functions(tree)}
     return tuple(
         _function(declared[name])

@@ -59,7 +59,7 @@ def measuring_notes(tree: CallTree, entries: Sequence[CostlyPath]) -> list[str]:
     notes = [_note(tree, entry) for entry in entries[:_MOST_NOTES]]
     if len(entries) > _MOST_NOTES:
         notes.append(
-            f"measuring dominates call paths for {len(entries) - _MOST_NOTES} further reasons: -m time,overhead"
+            f"measuring dominates call paths for {len(entries) - _MOST_NOTES} further reasons: see -m time,overhead"
         )
     return notes
 
@@ -71,9 +71,9 @@ def _note(tree: CallTree, entry: CostlyPath) -> str:
     where = f"measuring is {percent(entry.share)} of the time of {short_label(tree, entry.path)}{others}"
     if not entry.hook:
         return (
-            f"{where}, for counters of {name} and visits of small functions below it: let the compiler "
+            f"{where}, because of counters of {name} and visits of small functions below it: let the compiler "
             "inline them (-O2, -flto)"
         )
     if region.kind is RegionKind.MPI:
-        return f"{where}, for calls of {name}, which are always counted"
-    return f"{where}, for visits of {name}; this rule in a filter excludes them: {exclusion(region.name)}"
+        return f"{where}, because of calls of {name}, which a filter cannot exclude"
+    return f"{where}, because of visits of {name}: exclude them by this rule of a filter: {exclusion(region.name)}"

@@ -109,7 +109,9 @@ def _chosen(
         sizes = {path: np.nan_to_num(model.evaluate([end.tolist()])[0], nan=0.0) for path, model in found}
         found = sorted((one for one in found if sizes[one[0]] > 0), key=lambda one: -sizes[one[0]])[:paths]
     if not found:
-        raise ModelingError(f"{analysis.name}: no model of {metric} is above 0, so there is nothing to plot")
+        raise ModelingError(
+            f"{analysis.name}: no model of {metric} is above 0, so the plot would be empty: choose another metric"
+        )
     return found
 
 

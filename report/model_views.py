@@ -183,7 +183,7 @@ def ranking_view(
         program = RankedRow(("program",), total.value, 1.0, "", *ends, "sum", shared > 0)
         facts.append(("program", _with_interval(program, evaluation.metric.unit)))
         if shared > 0:
-            facts[-1] = ("program", f"{facts[-1][1]}, {percent(shared, 0)} of it from oversubscribed runs")
+            facts[-1] = ("program", f"{facts[-1][1]}, {percent(shared, 0)} of it from runs that waited for processors")
         low, high = evaluation.one_run or (None, None)
         one_run = interval_text(low, high, evaluation.metric.unit)
         if one_run and one_run != OPEN_INTERVAL:
@@ -291,7 +291,7 @@ def diagnosis_facts(place: str, diagnosis: Diagnosis) -> list[tuple[str, str]]:
     elif diagnosis.total > 0:
         alone += ", all of it from time alone"
     if diagnosis.oversubscribed_share > 0:
-        alone += f", {percent(diagnosis.oversubscribed_share, 0)} of it from oversubscribed runs"
+        alone += f", {percent(diagnosis.oversubscribed_share, 0)} of it from runs that waited for processors"
     facts = [("point", place), ("program", program), ("from effort", alone)]
     if diagnosis.start_and_end > 0:
         facts.append((START_AND_END, f"{quantity(diagnosis.start_and_end, 's')}, not part of the program"))

@@ -33,7 +33,7 @@ def read_archive(path: Path | str, values: bool = True) -> RunArchive:
     """
     path = Path(path)
     if not is_archive(path):
-        raise FormatError(path, "is not a run archive (it holds no run.json): give a folder made by `quipu run`")
+        raise FormatError(path, "is not a run archive (run.json is missing): give a folder written by `quipu run`")
     metadata = read_metadata(path)
     check_files(path, [name for name in _TABLES if values or name != "values.parquet"])
     tree = _read_tree(path)

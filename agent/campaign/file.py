@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quipu.modeling.documents import is_number, toml_of
-from quipu.modeling.errors import FormatError, MeasurementError
+from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.limits import reading_file, whole_number
 from quipu.modeling.process_grid import MOST_DIMENSIONS, RULES, ProcessGrid
 
@@ -120,7 +120,7 @@ class Campaign:
     def command_at(self, point: Point, repetition: int = 1) -> tuple[str, ...]:
         """Return the command of a repetition (from 1) at a point. A value never becomes several words.
 
-        Raises FormatError or MeasurementError if the number of ranks is invalid at this point.
+        Raises FormatError or UsageError if the number of ranks is invalid at this point.
         """
         command = tuple(self._filled(word, point, repetition) for word in self.command)
         if self.launcher is None:
@@ -197,7 +197,7 @@ class _Declaration:
             if key in _SETTINGS:
                 self.settings[key] = value
             elif key not in _TABLES:
-                raise self.error(key, f"is unknown; there are the tables {_listed(_TABLES)}")
+                raise self.error(key, f"is unknown; a campaign file has the tables {_listed(_TABLES)}")
         for key in self.settings:
             if key not in _SETTINGS:
                 raise self.error(key, f"is unknown; [experiment] has {_listed(_SETTINGS)}")
@@ -309,8 +309,8 @@ class _Declaration:
         platform = self.text_of("platform", "")
         place = Path(platform) if platform else None
         try:
-            launch_command(launcher or "smpi", ["program"], 1, place)
-        except MeasurementError as error:
+            launch_command(launcher or "smpi", self.words("command") if launcher else ["program"], 1, place)
+        except UsageError as error:
             raise self.error("launcher", str(error)) from error
         if launcher is not None and place is None and not self.ranks():
             raise self.error("launcher", 'needs ranks = "{p}" or a platform')
@@ -384,7 +384,7 @@ class _Declaration:
 
     def command(self, parameters: tuple[str, ...]) -> tuple[str, ...]:
         if "command" not in self.settings:
-            raise self.error("experiment", 'command is missing, like: command = "mpirun -n {p} ./app {n}"')
+            raise self.error("experiment", 'command is missing; write for example: command = "mpirun -n {p} ./app {n}"')
         words = self.words("command")
         if REPETITION in PLACEHOLDER.findall(self.ranks()) and REPETITION not in parameters:
             raise self.error("ranks", "should be a parameter, not the number of the repetition")

@@ -51,7 +51,7 @@ def _series(name: str, values: object, mistake: Mistake) -> list[float]:
         raise mistake(name, "a range needs numbers from and to, and step or factor")
     low, high, width = values["from"], values["to"], values[kind]
     if low > high or width <= (kind == "factor") or (kind == "factor" and low <= 0):
-        raise mistake(name, "a range goes up: from below to, step above 0, factor above 1")
+        raise mistake(name, "a range needs from < to, and step > 0 or factor > 1")
     result, value = [], low
     while value <= high * (1 + 1e-12):
         result.append(value)

@@ -83,10 +83,12 @@ def read_refine(table: object, parameters: Sequence[str], source: object) -> Ref
         raise FormatError(source, f"refine.at needs a value for each of: {', '.join(parameters) or 'no parameter'}")
     for key, value, known in (("strategy", found.strategy, STRATEGIES), ("filtering", found.filtering, FILTERING)):
         if value not in known:
-            raise FormatError(source, f"refine.{key}: {value!r} is none of {', '.join(known)}")
+            raise FormatError(source, f"refine.{key}: {value!r} is unknown; choose one of {', '.join(known)}")
     statements = threshold_of(found.statements)
     if statements is None:
-        raise FormatError(source, f"refine.statements: {found.statements!r} is none of {', '.join(THRESHOLDS)}")
+        raise FormatError(
+            source, f"refine.statements: {found.statements!r} is unknown; choose one of {', '.join(THRESHOLDS)}"
+        )
     if "\0" in found.program or found.program.isspace():
         raise FormatError(source, f"refine.program: {found.program!r} is not the name of a file")
     if found.strategy != "budget" and not found.program:

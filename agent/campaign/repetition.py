@@ -50,7 +50,7 @@ _COUNTING, _PROFILES = "count.sh", "profile-*.quipu"
 
 
 class RunFailed(MeasurementError):
-    """The program failed. archive: its measurements, marked partial; None: there are none."""
+    """The program failed. archive: the measurements until then, marked partial; None if nothing was measured."""
 
     def __init__(self, message: str, ending: Ending, archive: RunArchive | None = None) -> None:
         """Store the ending. The exit code is the exit code of the program, or 128 + N after signal N."""
@@ -186,18 +186,18 @@ def _check(options: LaunchOptions) -> None:
     environment = {**os.environ, **options.environment}
     for what, chosen, variable, known in (
         ("clock", options.clock, "QUIPU_CLOCK", CLOCKS),
-        ("waiting", options.mpi_wait, "QUIPU_MPI_WAIT", WAITS),
+        ("--mpi-wait", options.mpi_wait, "QUIPU_MPI_WAIT", WAITS),
     ):
         if chosen is not None and chosen not in known:
-            raise UsageError(f"{what} {chosen!r} is unknown; there are: {', '.join(known)}")
+            raise UsageError(f"{what} {chosen!r}: choose one of {', '.join(known)}")
         if chosen is None and (text := environment.get(variable)) and text not in known:
-            raise UsageError(f"{variable}={text[:40]}: there are: {', '.join(known)}")
+            raise UsageError(f"{variable}={text[:40]}: choose one of {', '.join(known)}")
     if options.rank_columns_wanted < 0:
-        raise UsageError(f"the number of ranks with columns must not be below 0, not {options.rank_columns}")
+        raise UsageError(f"--rank-columns {options.rank_columns}: give 0 or a larger number")
     if not 1 <= options.sampling_rate <= HIGHEST_RATE:
-        raise UsageError(f"the sampling rate must be 1 to {HIGHEST_RATE} per second, not {options.sampling_rate}")
+        raise UsageError(f"--sampling-rate {options.sampling_rate}: give 1 to {HIGHEST_RATE} samples per second")
     if options.timeout is not None and not options.timeout > 0:
-        raise UsageError(f"the time limit must be above 0 s, not {options.timeout}")
+        raise UsageError(f"--timeout {options.timeout}: give a number of seconds above 0")
 
 
 def _plan(
@@ -341,7 +341,9 @@ def _make_raw_folder(raw: Path, experiment: Path, metadata: RunMetadata, plan: L
     except OSError as error:
         shutil.rmtree(raw, ignore_errors=True)
         reason = "it is a file" if experiment.is_file() else error.strerror or str(error)
-        raise MeasurementError(f"{experiment}: cannot hold a measurement: {reason}") from error
+        raise MeasurementError(
+            f"{experiment}: runs cannot be stored there: {reason}; give another folder with -o"
+        ) from error
 
 
 def load_of_others(before: float, ending: Ending, plan: LaunchPlan) -> dict[str, float]:
@@ -375,7 +377,7 @@ def _finish(
         advice = "free space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "correct this"
         if not raw.exists():
             raise MeasurementError(
-                f"{experiment}: its raw folder was removed while the program ran, and with it what was measured"
+                f"{experiment}: the raw folder with the measurements was removed while the program ran; measure again"
             ) from error
         if not any(path.stat().st_size for path in raw.glob(_PROFILES)):  # the disk had no space for profiles either
             shutil.rmtree(raw, ignore_errors=True)
@@ -408,11 +410,8 @@ def _is_python(command: Sequence[str]) -> bool:
 def _why_unmeasured(of_python: bool) -> str:
     """Return the likely reason for a missing profile. of_python: a Python program whose functions were not measured."""
     if of_python:
-        return "Functions of Python are measured with --python"
-    return (
-        "Likely it was not built with the Quipu compiler wrappers (quipu-cc, quipu-mpicc …) and makes no MPI calls "
-        "that could be counted (or its MPI is linked statically)"
-    )
+        return "Add --python to measure the functions of a Python program"
+    return "Build it with the compiler wrappers (quipu-cc, quipu-mpicc …), or link its MPI library dynamically"
 
 
 def _nothing_measured(raw: Path, ending: Ending, trouble: str, likely: str) -> MeasurementError:
@@ -425,7 +424,7 @@ def _nothing_measured(raw: Path, ending: Ending, trouble: str, likely: str) -> M
         shutil.rmtree(raw, ignore_errors=True)
         why = trouble or "the launcher ended"
         return RunFailed(NO_RANK_STARTED(why=why), ending)
-    missing = "its process left no profile" if started == 1 else f"none of its {started} processes left a profile"
+    missing = "its process wrote no profile" if started == 1 else f"none of its {started} processes wrote a profile"
     ended = trouble or "the program ended without an error"
     message = NO_PROFILE(ended=ended, missing=missing, cause=likely, folder=raw)
     return RunFailed(message, ending) if trouble else MeasurementError(message)

@@ -74,13 +74,15 @@ def read_search(
         raise FormatError(source, f"search.{unknown[0]} is unknown; [search] has {', '.join(sorted(_KEYS))}")
     found = typed(table, _Table, source, "search")
     if declared and found.target:
-        raise FormatError(source, "search.target: the table [target] declares the target: give it once")
+        raise FormatError(source, "search.target: the table [target] also gives the target: remove one of them")
     target = found.target or dict(declared or {})
     if set(target) != set(parameters):
         names = ", ".join(parameters) or "no parameter"
         raise FormatError(source, f"search.target needs a value for each of: {names}")
     if found.strategy not in STRATEGIES:
-        raise FormatError(source, f"search.strategy: {found.strategy!r} is none of {', '.join(STRATEGIES)}")
+        raise FormatError(
+            source, f"search.strategy: {found.strategy!r} is unknown; choose one of {', '.join(STRATEGIES)}"
+        )
     if found.ranks not in ("", "1", *parameters):
         raise FormatError(source, f"search.ranks: {found.ranks!r} is neither a parameter nor 1")
     try:

@@ -76,7 +76,7 @@ def read_counts(table: object, command: Sequence[str], source: object) -> Counts
     except ValueError as error:
         raise FormatError(source, f"counts.command: cannot be split into words: {error}") from error
     if found.launcher not in ("", "smpi"):
-        raise FormatError(source, f"counts.launcher: {found.launcher!r} is none of smpi")
+        raise FormatError(source, f"counts.launcher: {found.launcher!r} is unknown; the only choice is smpi")
     if bool(words) != bool(found.launcher) or (found.build and not words):
         raise FormatError(source, 'counts: launcher = "smpi" and command = "./app-smpi {n}" go together')
     if words and words[0] in command:

@@ -110,7 +110,9 @@ def results_of(
 def _side(file: ExpectationsFile, experiment: Path | None, over: Over) -> Side:
     source = experiment or file.experiment
     if source is None:
-        raise UsageError(f"EXPERIMENT is missing: {file.path} names none; give one, or write experiment = FOLDER")
+        raise UsageError(
+            f"EXPERIMENT is missing: give it on the command line, or write experiment = FOLDER in {file.path}"
+        )
     return load_side(source, over)
 
 
@@ -120,7 +122,7 @@ def _checked(file: ExpectationsFile, side: Side, baseline: Path | None) -> list[
     place = baseline or (file.baseline if file.needs_baseline or _is_there(file.baseline) else None)
     if place is not None and not place.exists():
         raise UsageError(
-            f"{place}: there is no such baseline; write it with: "
+            f"{place}: the baseline does not exist; write it with: "
             f"quipu check {shlex.quote(str(file.path))} --update-baseline"
         )
     return check(file, side, None if place is None else load_side(place, side.experiment.over_ranks))
@@ -136,7 +138,7 @@ def _write_baseline(file: ExpectationsFile, side: Side, baseline: Path | None) -
 
     place = baseline or file.baseline
     if place is None:
-        raise UsageError(f"{file.path} names no baseline: write baseline = FILE in it, or give --baseline FILE")
+        raise UsageError(f"{file.path}: the baseline is missing: write baseline = FILE, or give --baseline FILE")
     # One line per part, so that a diff of two versions is readable.
     parts = [f"{json_text(name)}: {json_text(part)}" for name, part in to_baseline(side).items()]
     text = "{" + ",\n ".join(parts) + "}\n"

@@ -77,6 +77,6 @@ def _entry(code: str) -> Entry:
         from difflib import get_close_matches
 
         near = [one for one in known if code and code in one] or get_close_matches(code, known, 3)
-        hint = f"did you mean {' or '.join(near[:3])}?" if near else "quipu explain lists all codes"
-        raise UsageError(f"{code[:40]!r} is the code of no message; {hint}")
+        hint = f"did you mean {' or '.join(near[:3])}?" if near else "run quipu explain for a list of all codes"
+        raise UsageError(f"no message has the code {code[:40]!r}; {hint}")
     return known[code]

@@ -57,7 +57,7 @@ def export_stacks(
     if len(names) > 1 and chosen in _OF_ONE_METRIC:
         raise UsageError(f"--metric {', '.join(names)}: a file of --format {chosen} has one metric")
     if ranks and chosen not in _OF_RANKS:
-        raise UsageError(f"--ranks belongs to --format {' and '.join(_OF_RANKS)}, not to {chosen}")
+        raise UsageError(f"--ranks: choose one of --format {', '.join(_OF_RANKS)}; {chosen} contains no single ranks")
     name, view, samples = _view(source, at, ranks, over_ranks)
     weighted = stacks.weighted_stacks(view, names, samples)
     if not names and chosen not in _UNROUNDED:

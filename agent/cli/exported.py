@@ -30,4 +30,4 @@ def oversubscribed_note(data: Experiment) -> list[str]:
     """Return notes on configurations whose times contain waiting for a processor, which no export format can mark."""
     from quipu.report.text import waiting_texts
 
-    return [f"{text} (the file does not contain this)" for text in waiting_texts([data])]
+    return [f"the exported file does not show this: {text}" for text in waiting_texts([data])]

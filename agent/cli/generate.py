@@ -99,7 +99,7 @@ def _read(path: Path) -> list[Function]:
     from quipu.modeling.limits import reading_file
 
     if not path.is_file():
-        raise UsageError(f"--spec {path}: there is no such file")
+        raise UsageError(f"--spec {path}: the file does not exist")
     with reading_file(path) as content:
         return functions_of(toml_of(content, path), path)
 
@@ -118,7 +118,7 @@ def _choices(
     known = {operation.value: operation for operation in Operation}
     names = split_names(operations)
     if unknown := [name for name in names if name not in known]:
-        raise UsageError(f"--operation {unknown[0]!r}: choose among {', '.join(known)}")
+        raise UsageError(f"--operation {unknown[0]!r}: choose from {', '.join(known)}")
     try:
         powers = [fraction_of(text) for text in split_names(exponents)]
         if exponents and not powers:
@@ -151,11 +151,11 @@ def _choices(
 def _range_end(option: str, texts: list[str]) -> dict[str, float]:
     """Return the largest p and n. Raises UsageError beyond the limits of generated programs (main.cpp)."""
     values = parse_assignments(option, texts)
+    if set(values) != set(_LARGEST):
+        raise UsageError(f"{option}: give exactly p and n, such as {option} p=128,n=8000")
     for name, most in _LARGEST.items():
-        if set(values) != set(_LARGEST) or not 2 <= values[name] <= most or values[name] != int(values[name]):
-            raise UsageError(
-                f"{option}: give p and n, whole numbers from 2 to 1e9 and to 1e12, such as {option} p=128,n=8000"
-            )
+        if not 2 <= values[name] <= most or values[name] != int(values[name]):
+            raise UsageError(f"{option}: {name} must be a whole number from 2 to {most:g}, not {values[name]:g}")
     return values
 
 

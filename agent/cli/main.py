@@ -93,7 +93,7 @@ READ_EXPERIMENTS = frozenset(
     )
 )
 
-# Typer contains a copy of click since version 0.26, and uses the installed click before: find the base class by name.
+# Typer 0.26 and later contain a copy of click, earlier versions use the installed one: find the base class by name.
 _ClickException = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 _LONGEST_MESSAGE = 4000  # characters; quoted input may be long, and the end of a message is the advice
@@ -104,7 +104,7 @@ _HINTS = {
     errno.EACCES: "you may not read or write there: choose another place or change its permissions",
     errno.EPERM: "you may not do that there: choose another place or change its permissions",
     errno.EROFS: "the file system is read-only: choose another place with -o",
-    errno.ENOENT: "there is no such file or folder",
+    errno.ENOENT: "check the name, and that the folder exists",
     errno.ENOTDIR: "a part of the path is a file and not a folder",
     errno.ELOOP: "the symbolic link leads back to itself: remove it",
     errno.EISDIR: "that is a folder, not a file",
@@ -221,7 +221,7 @@ def main() -> None:
     """Run the command `quipu`, or answer a completion request of a shell (variable _QUIPU_COMPLETE)."""
     _open_standard_streams()
     for number, usual in _USUAL.items():
-        if signal.getsignal(number) is usual:  # not where the caller ignores it
+        if signal.getsignal(number) is usual:  # the caller may ignore the signal (nohup)
             signal.signal(number, _end)
     os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals, after_in_child=_end_as_usual)
     if COMPLETE in os.environ:

@@ -99,7 +99,9 @@ def _expect_raw(folder: Path) -> None:
     if inside:
         names = ", ".join(map(str, inside[:4]))
         raise MeasurementError(f"{folder}: is not a raw folder of a run; it contains the raw folders {names}")
-    what = f"has no {LAUNCH_FILE}, so it is not a raw folder of a run" if folder.exists() else "there is no such folder"
+    what = (
+        f"has no {LAUNCH_FILE}, so it is not a raw folder of a run" if folder.exists() else "the folder does not exist"
+    )
     raise MeasurementError(f"{folder}: {what}; raw folders are called .raw-… and are in the folder of an experiment")
 
 

@@ -102,21 +102,21 @@ def command(
 
     from ..load.measurements import load_both, ranks_of
 
-    how = over_ranks_of(over_ranks)
-    options = _options(selector)
+    _expect_loops(at, loops)
+    how, options = over_ranks_of(over_ranks), _options(selector)
     write = None if output is None else own_file(output, _is_models, "file of models", force, [experiment_path])
     with parallel.jobs(jobs) as workers:
         if workers is None:
             return
         analysis, experiment = load_both(experiment_path, how, options, split_names(metric))
-        if loops or at:
+        if loops:
             point = point_of("--at", at, analysis.parameters, ranks=ranks_of(analysis, experiment)) if at else None
-            _show_loops(analysis, split_names(metric) or ["instructions"], path, top or _LOOPS, as_json, point, loops)
+            _show_loops(analysis, split_names(metric) or ["instructions"], path, top or _LOOPS, as_json, point)
             return
         names = metrics_of(analysis, split_names(metric))
         observed = behaviour(experiment, analysis, names) if experiment is not None else {}
     if noise and experiment is None:
-        raise UsageError(f"{experiment_path} holds models: --noise needs the measurements")
+        raise UsageError(f"{experiment_path} contains only models: give the measurements to --noise")
     is_long = len(analysis.tree) > _MANY and not (everything or path or as_json)
     largest = largest_paths(analysis, names[0], inclusive, path) if top or is_long else None
     chosen = None if largest is None else largest[: top or _SHOWN]
@@ -146,8 +146,18 @@ def command(
     parts += [tables.change_table(changes, room)] if changes else []
     show([*parts, tables.noise_table(noises, room)] if noises else parts)
     if not rows:
-        say("no model fits --metric" if metric else "there are no models")
+        say(
+            "--metric selects no model; quipu show lists the metrics"
+            if metric
+            else "the experiment has no models: all values are 0 or unknown"
+        )
     _say_left_out(hidden, 0 if largest is None else len(largest) - len(chosen or []))
+
+
+def _expect_loops(at: list[str], loops: bool) -> None:
+    """Raise UsageError for a point without --loops."""
+    if at and not loops:
+        raise UsageError("--at belongs to --loops; quipu predict shows the values of call paths at a point")
 
 
 def _show_loops(
@@ -157,7 +167,6 @@ def _show_loops(
     top: int,
     as_json: bool,
     point: dict[str, float] | None,
-    loops: bool,
 ) -> None:
     from quipu.report.json_views import loops_json
     from quipu.report.loop_views import loop_rows
@@ -165,8 +174,6 @@ def _show_loops(
     from quipu.report.terminal import head, tables
     from quipu.report.text import point_text
 
-    if not loops:
-        raise UsageError("--at needs --loops; quipu predict shows call paths at a point")
     if len(names) > 1:
         raise UsageError("--loops shows one metric: give one to --metric")
     chosen = None if path is None else matching_paths(analysis, path)

@@ -97,12 +97,14 @@ def parse_values(option: str, texts: Sequence[str], parameters: Sequence[str]) -
         name, _, numbers = (piece.strip() for piece in text.partition("="))
         if name not in parameters:
             known = ", ".join(parameters) or "none"
-            raise UsageError(f"{option} {text!r}: write NAME=NUMBER,NUMBER,… with a parameter of: {known}")
+            raise UsageError(
+                f"{option} {text!r}: {name!r} is not a parameter; write NAME=NUMBER,… with one of: {known}"
+            )
         if name in values:
             raise UsageError(f"{option} {text!r}: parameter {name} is given twice")
         values[name] = [_number(option, text, number.strip()) for number in numbers.split(",")]
         if low := [number for number in values[name] if number <= 0]:
-            raise UsageError(f"{option} {text!r}: {low[0]:g} is not above 0")
+            raise UsageError(f"{option} {text!r}: {low[0]:g} must be above 0")
     return values
 
 

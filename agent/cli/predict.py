@@ -60,7 +60,7 @@ def command(
     analysis, measured = load_both(experiment, over_ranks_of(over_ranks), metrics=wanted)
     if machine is not None:
         if measured is None:
-            raise UsageError(f"--machine needs measurements, and {experiment} holds models")
+            raise UsageError(f"--machine needs measurements, but {experiment} contains only models")
         analysis = with_machine(measured, analysis, read_machine(machine), clock_of_runs(experiment))
     zero = [name for name, (low, _) in zip(analysis.parameters, analysis.ranges, strict=True) if low <= 0]
     point = point_of(

@@ -39,7 +39,7 @@ def command(
     Example: quipu refine heat.toml
     \b
         [experiment]
-        build = "make clean && make heat"    # by sh; all anew, with the Quipu compiler wrappers
+        build = "make clean && make heat"    # a line for sh; rebuild all files with the wrappers
         command = "mpirun -n {p} ./heat {n}"
         repetitions = 3
         [parameters]
@@ -89,8 +89,8 @@ def _remarks(result: Refinement) -> list[str]:
     last, found = result.iterations[-1], []
     if result.recording:
         found.append(
-            f"start and end of the recording: {quantity(result.recording, 's')} of each process, "
-            f"{percent(last.start_and_end)} of these runs; every selection needs it, so it is not in the overhead"
+            f"the overhead does not contain the start and end of the recording, which every selection needs: "
+            f"{quantity(result.recording, 's')} of each process, {percent(last.start_and_end)} of these runs"
         )
     if last.overhead < 0.0 and result.within is None:
         noise = "" if last.noise is None else f", and repetitions differ by {percent(last.noise)}"
@@ -101,9 +101,9 @@ def _remarks(result: Refinement) -> list[str]:
         )
     elif last.noise is not None and result.within is None:
         found.append(
-            f"because repetitions differ, the overhead is between {percent(max(last.overhead - last.noise, 0.0))} and "
-            f"{percent(last.overhead + last.noise)}, below or above the budget: use larger points or more repetitions, "
-            "on a machine with less load"
+            f"repetitions differ, so the overhead is between {percent(max(last.overhead - last.noise, 0.0))} and "
+            f"{percent(last.overhead + last.noise)}, and the budget is in this range: use larger points or more "
+            "repetitions, on a machine with less load"
         )
     return found
 
@@ -112,7 +112,7 @@ def _conclusion(result: Refinement) -> str:
     states = {
         True: "within the budget",
         False: "above the budget: raise it, or the number of iterations",
-        None: "unknown whether within the budget",
+        None: "not known to be within the budget",
     }
     state = states[result.within]
     change = "stable" if result.stable else "not stable yet"

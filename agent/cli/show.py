@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -98,6 +99,9 @@ def command(
     from ..merge.experiment import NoCompleteRun
 
     over = over_ranks_of(over_ranks)
+    _expect_one_view(
+        {"--source": source, "--inlined": inlined, "--communication": communication, "--iterations": iterations}
+    )
     if communication:
         from .show_communication import show_communication
 
@@ -144,11 +148,17 @@ def command(
     _say_hidden(int((~largest_with_callers(view, options)).sum()))
 
 
+def _expect_one_view(views: Mapping[str, object]) -> None:
+    """Raise UsageError if more than one option selects a view. views: the values of these options."""
+    if len(given := [option for option, value in views.items() if value]) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} are different views: give one of them")
+
+
 def _readable(options: TreeOptions, view: TreeView, everything: bool) -> TreeOptions:
     """Return the options of a view with the default limits. everything: `--all`. Raises UsageError for `--all
     --top`."""
     if everything and options.top is not None:
-        raise UsageError("--all and --top contradict each other: give one of them")
+        raise UsageError("--all and --top exclude each other: give one of them")
     if everything or options.top is not None or options.depth is not None or len(view.tree) <= _MANY:
         return options
     return replace(options, top=_SHOWN)
@@ -182,7 +192,7 @@ def _run_of(folder: Path, at: list[str]) -> Path:
     fits = [run for run in find_runs(folder) if wanted.items() <= dict(run.metadata.parameters).items()]
     if not fits:
         raise UsageError(f"--at {','.join(at)}: not measured in {folder}" if at else f"{folder} contains no runs")
-    say(f"source lines, messages and iterations belong to single runs: shown is {fits[-1].path}")
+    say(f"this view shows one run, by default the last one (--at selects another): {fits[-1].path}")
     return fits[-1].path
 
 

@@ -136,9 +136,13 @@ def is_text_of_baseline(text: str) -> bool:
 def from_baseline(data: Mapping[str, Any], source: Path) -> Side:
     """Return the side from the data of `to_baseline`. Raises FormatError with `source` and the reason."""
     if data.get("format") != FORMAT:
-        raise FormatError(source, f'no baseline: "format" is {data.get("format")!r}, not "{FORMAT}"')
+        raise FormatError(source, f'is not a baseline: "format" is {data.get("format")!r}, not "{FORMAT}"')
     if data.get("schema") != SCHEMA:
-        raise FormatError(source, f"a baseline of schema {data.get('schema')!r}; this version reads schema {SCHEMA}")
+        raise FormatError(
+            source,
+            f"has schema {data.get('schema')!r}, this Quipu reads schema {SCHEMA}: write it again with "
+            "quipu check --update-baseline",
+        )
     document = typed(data, _Document, source)
     tree = tree_of(document.regions, document.callpaths, source)
     names = tuple(document.parameters)

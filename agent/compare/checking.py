@@ -35,7 +35,10 @@ def check(file: ExpectationsFile, side: Side, baseline: Side | None) -> list[Che
     and missing, MeasurementError if experiment and baseline have no common configuration.
     """
     if file.needs_baseline and baseline is None:
-        raise UsageError(f"{file.path}: a rule compares with the baseline: name one in it, baseline = FILE")
+        raise UsageError(
+            f"{file.path}: a rule compares with a baseline, but none is given: write baseline = FILE, or give "
+            "--baseline FILE"
+        )
     expectations = list(file.expectations(side.experiment.parameters, side.experiment.metrics))
     pair = None if baseline is None else paired(baseline, side)
     checker = _Checker(side, pair, {one.metric for one in expectations if one.growth is not None})

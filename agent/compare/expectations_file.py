@@ -105,10 +105,10 @@ def read_expectations(path: Path) -> ExpectationsFile:
     with reading_file(path) as content:
         data = toml_of(content, path)
     if unknown := sorted(data.keys() - _KEYS):
-        raise FormatError(path, f"{unknown[0]} is unknown; there are {', '.join(sorted(_KEYS))}")
+        raise FormatError(path, f"{unknown[0]} is unknown; a file of expectations has {', '.join(sorted(_KEYS))}")
     found = typed(data, _File, path)
     if not found.expect:
-        raise FormatError(path, "expects nothing: write an [[expect]] table")
+        raise FormatError(path, "contains no expectation: write a table [[expect]]")
     lines = _lines(content, len(found.expect))
     rules = tuple(
         _rule(path, rule, at, line) for at, (rule, line) in enumerate(zip(found.expect, lines, strict=True), 1)
@@ -129,15 +129,17 @@ def _rule(path: Path, table: object, number: int, line: int | None) -> _Rule:
     if not isinstance(table, dict):
         raise FormatError(path, f"{where} must be a table", line)
     if unknown := sorted(table.keys() - known):
-        raise FormatError(path, f"{where}: {unknown[0]} is unknown; there are {', '.join(sorted(known))}", line)
+        raise FormatError(
+            path, f"{where}: {unknown[0]} is unknown; a table [[expect]] has {', '.join(sorted(known))}", line
+        )
     try:
         rule = typed(table, _Rule, path, whole="")
     except FormatError as error:
         raise FormatError(path, f"{where}: {error.message}", line) from None
     if not any(getattr(rule, key) is not None for key in _RULES):
-        raise FormatError(path, f"{where} ({rule.path}): expects nothing; give one of {', '.join(_RULES)}", line)
+        raise FormatError(path, f"{where} ({rule.path}): contains no rule; give one of {', '.join(_RULES)}", line)
     if {} in (rule.grows, rule.grows_at_most):
-        message = 'a growth names no parameter; write one such as { n = "n^2" }'
+        message = 'a growth contains no parameter; write for example { n = "n^2" }'
         raise FormatError(path, f"{where} ({rule.path}): {message}", line)
     if rule.metric == []:
         raise FormatError(path, f"{where} ({rule.path}): metric is an empty list", line)

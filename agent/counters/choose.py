@@ -50,4 +50,4 @@ def choose(request: str, sources: Sequence[CounterSource] = SOURCES) -> tuple[Co
             problems.append(f"{source.name}: {problem}")
         else:
             return source, wanted
-    raise EnvironmentProblem(f"--counters {request!r}: no source here has these counters: {'; '.join(problems)}")
+    raise EnvironmentProblem(f"--counters {request!r}: this machine cannot count them: {'; '.join(problems)}")

@@ -35,7 +35,8 @@ def checked_point(
         raise UsageError(MISSING_VALUE(option=option, names=", ".join(missing), example=example))
     ordered = {name: values[name] for name in (values if partial else parameters)}
     if low := [name for name, value in ordered.items() if value < 0 or (value == 0 and name not in with_zero)]:
-        raise UsageError(f"{option}: {', '.join(low)} must be above 0")
+        given = ", ".join(f"{name}={ordered[name]:g}" for name in low)
+        raise UsageError(f"{option}: {given}: the number must be above 0")
     for name, value in ordered.items():
         if name in ranks and not float(value).is_integer():
             raise UsageError(f"{option}: {name} is the number of ranks and must be a whole number, not {value:.15g}")

@@ -138,7 +138,7 @@ def judge(
     }
     problems = [f"{_ranks(_numbers(own))}{text}{_of_early_end(text, own)}" for text, own in texts.items()]
     if missing:
-        text = " left no profile: built without the Quipu compiler wrappers and without MPI, or killed at its start"
+        text = " wrote no profile: it was built without the compiler wrappers and without MPI, or killed at its start"
         problems.append(f"{_ranks(list(missing))}{text}")
     if returned:
         problems.append(f"{'the program' if len(returned) == len(processes) else _ranks(returned)}{_RETURNED}")

@@ -117,7 +117,7 @@ def _merge(
     metadata = replace(metadata, fingerprint=with_programs(metadata.fingerprint, raw.profiles))
     if not raw.profiles:
         trouble = "".join(f"\n  {text}" for text in raw.problems)
-        raise MeasurementError(f"{raw_dir}: holds no usable profile of a process{trouble}")
+        raise MeasurementError(f"{raw_dir}: contains no usable profile of a process{trouble}")
     archive = combine(raw, metadata, workers, column_ranks)
     fingerprint = with_modules(archive.metadata.fingerprint, archive.tree.regions)
     archive = replace(archive, metadata=replace(archive.metadata, fingerprint=fingerprint))

@@ -76,7 +76,9 @@ def section(path: Path) -> bytes:
     found = texts(path, SECTION)
     if not found:
         raise SectionMissing(
-            path, f"holds no section {SECTION}: build it with the Quipu compiler wrappers, and do not strip it"
+            path,
+            f"contains no facts of functions (section {SECTION}): build it with the compiler wrappers, and do not "
+            "strip it",
         )
     return b"\n".join(line for text in found for line in text.split(b"\n") if not line.startswith(_GRAPH))
 

@@ -98,7 +98,7 @@ def _modules(path: Path) -> Iterator[tuple[Path, bytes]]:
                 found = True
                 yield from _modules(file)
         if not found:
-            raise FormatError(path, "holds no files of LLVM IR (.bc, .ll, or archives of them)")
+            raise FormatError(path, "contains no LLVM IR: give a folder with .bc or .ll files, or archives of them")
         return
     try:
         content = path.read_bytes()

@@ -223,8 +223,8 @@ def _ranks_column(experiment: Experiment, ranks: str | None) -> int | None:
     known = [ranks] if ranks else [name for name in experiment.parameters if name in rank_parameters(experiment)]
     if len(known) != 1 or known[0] not in experiment.parameters:
         raise ModelingError(
-            f"{experiment.name}: name the parameter that is the number of ranks with --ranks: "
-            f"{', '.join(experiment.parameters)}, or 1 if all runs have the same number"
+            f"{experiment.name}: which parameter is the number of ranks is not known: give --ranks NAME "
+            f"({', '.join(experiment.parameters)}), or --ranks 1 if all runs have the same number"
         )
     return experiment.parameters.index(known[0])
 

@@ -74,8 +74,8 @@ def identify(
     """
     if experiment.configurations < LEAST_PROFILES:
         raise ModelingError(
-            f"{experiment.name}: has {experiment.configurations} configurations; kernels are identified from at least "
-            f"{LEAST_PROFILES}: measure other numbers of processes or problem sizes"
+            f"{experiment.name}: has too few configurations for kernels ({experiment.configurations}, at least "
+            f"{LEAST_PROFILES} are needed): measure other numbers of processes or problem sizes"
         )
     times = times_of(experiment, method)
     tree, computes = experiment.tree, computing(experiment)

@@ -27,9 +27,15 @@ def moved(model: ProgramModel, here: Machine, there: Machine) -> ProgramModel:
     Raises ModelingError if the unit of the measured cycles is not the clock of `here`.
     """
     if model.variables.frequency is not None:
-        raise ModelingError(f"{model.name}: the clock is a parameter, so another machine is another value of it")
+        raise ModelingError(
+            f"{model.name}: the clock frequency is a parameter here: give the frequency of the "
+            "other machine to --at instead of --on"
+        )
     if not model.clock_known:
-        raise ModelingError(f"{model.name}: no clock is known, so time does not follow from cycles")
+        raise ModelingError(
+            f"{model.name}: neither the runs nor the file of --machine contain the clock frequency, so cycles cannot "
+            "be converted to time: measure the machine again with quipu machine"
+        )
     kernels = tuple(_kernel(kernel, here, there) for kernel in model.kernels)
     groups = tuple(_group(group, here, there) for group in model.groups)
     notes = [*model.notes, f"predicted for {there.host or 'another machine'} from {here.host or 'this one'}"]

@@ -76,7 +76,9 @@ def variables_of(
         raise ModelingError(f"{experiment.name}: {size} cannot be both the number of processes and the problem size")
     if frequency is not None:
         if frequency in (processes, size):
-            raise ModelingError(f"{experiment.name}: {frequency} cannot be the clock of the cores and something else")
+            raise ModelingError(
+                f"{experiment.name}: {frequency} cannot be both the clock frequency and another quantity"
+            )
         lowest = float(experiment.points[:, names.index(frequency)].min(initial=np.inf))
         if lowest < _LOWEST_CLOCK:
             raise ModelingError(

@@ -58,7 +58,7 @@ def statement_threshold(graph: CallGraph, threshold: Threshold, among: NDArray[n
         return float(np.sort(values)[values.size // 2])
     if threshold == "maximum":
         return float(values.max()) / 2
-    raise ModelingError(f"threshold {threshold!r} is unknown; there are: {', '.join(THRESHOLDS)}, or a number")
+    raise ModelingError(f"threshold {threshold!r} is unknown; choose one of {', '.join(THRESHOLDS)}, or give a number")
 
 
 def select_statically(graph: CallGraph, threshold: Threshold = "unique-median") -> StaticSelection:

@@ -149,12 +149,20 @@ def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
     return asdict(document), content
 
 
-def restored(document: object, content: bytes, source: object) -> ColumnModel:
-    """Return the model of a document and its archive. Raises FormatError with the wrong key or array."""
+def expect_model(document: object, source: object) -> Mapping[str, Any]:
+    """Return the document of a tensor model. Raises FormatError if it is another document."""
     if not isinstance(document, Mapping) or document.get("kind") != KIND:
         raise FormatError(source, "is not a tensor model: give a file that quipu tensor fit wrote")
+    return document
+
+
+def restored(document: object, content: bytes, source: object) -> ColumnModel:
+    """Return the model of a document and its archive. Raises FormatError with the wrong key or array."""
+    document = expect_model(document, source)
     if document.get("version") != VERSION:
-        raise FormatError(source, f"is of version {document.get('version')}, and not {VERSION}: fit the model again")
+        raise FormatError(
+            source, f"has version {document.get('version')}, this Quipu reads {VERSION}: fit the model again"
+        )
     read = typed(document, _Document, source)
     if hashlib.sha256(content).hexdigest() != read.sha256:
         raise FormatError(source, "its .npz is damaged or belongs to another model: restore both files, or fit again")

@@ -33,7 +33,7 @@ PARSERS = {
 }
 _SUFFIXES = {".json": "Extra-P JSON", ".jsonl": "Extra-P JSON Lines", ".txt": "Extra-P text"}
 _MODELS = re.compile(rb'\s*\{\s*"format"\s*:\s*"quipu-models"')
-# A longer line is a whole file in one line and not a single measurement.
+# A longer first line is a whole file without line breaks, not one measurement.
 _LONGEST_RECORD = 1 << 16
 _READ = f"{', '.join(PARSERS)}, .extra-p, and profiles of Cube, Caliper or HPCToolkit"
 _HEAD = 4096  # bytes at the beginning that distinguish text from binary files
@@ -113,7 +113,7 @@ def _experiment(path: Path, content: bytes) -> Experiment:
     if content.startswith(_ZIP):
         return _with_note(parse_archive(content, path, name), "Extra-P experiment")
     if content[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
-        raise FormatError(path, "is an archive of tar: a Cube profile has the suffix .cubex; unpack another archive")
+        raise FormatError(path, "is a tar archive: unpack it, or rename it to NAME.cubex if it is a Cube profile")
     if path.suffix == ".extra-p":
         raise FormatError(path, "is not a ZIP file (truncated?): save it again with extrap --save-experiment")
     _check_text(path, content[:_HEAD])

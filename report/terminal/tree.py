@@ -58,8 +58,8 @@ def _statistics(view: TreeView, name: str, scope: Scope, spread: bool) -> Statis
         return statistics(view.scoped(name, scope), view.over)
     if scope == "inclusive":
         raise ModelingError(
-            f"{view.title} has statistics over the {view.samples} and not the values of each, so that minima and "
-            "maxima are known of exclusive values only: show it with --exclusive"
+            f"{view.title} contains statistics over the {view.samples}, so minima and maxima of inclusive values are "
+            "unknown: add --exclusive"
         )
     return view.spread[name]
 

@@ -118,12 +118,12 @@ HOLDS = "[[expect]]\npath = 'main'\nat_most = 1\n"
 @pytest.mark.parametrize(
     ("text", "code", "words"),
     [
-        ("", 1, "e.toml: expects nothing"),
-        ("[[expect]]\npath = 'main'\n", 1, "expect 1 (main): expects nothing; give one of grows"),
+        ("", 1, "e.toml: contains no expectation"),
+        ("[[expect]]\npath = 'main'\n", 1, "expect 1 (main): contains no rule; give one of grows"),
         ("[[expect]]\ngrows = 'n'\n", 1, "path"),
-        ("[[expect]]\npath = 'main'\ngrow = 'n'\n", 1, "expect 1: grow is unknown; there are at_most"),
+        ("[[expect]]\npath = 'main'\ngrow = 'n'\n", 1, "expect 1: grow is unknown; a table [[expect]] has at_most"),
         ("expects = 1\n", 1, "expects is unknown"),
-        ("[[expect]]\npath='main'\ngrows={}\n", 1, "e.toml:1: expect 1 (main): a growth names no parameter"),
+        ("[[expect]]\npath='main'\ngrows={}\n", 1, "e.toml:1: expect 1 (main): a growth contains no parameter"),
         ("expect = 1\n", 1, "expect must be a list"),
         ("[[expect]\n", 1, "e.toml:1: is not TOML"),
         ("[[expect]]\npath = 'main'\ngrows = 'n+p'\n", 1, "growth 'n+p': 'n + p' is not understood"),
@@ -138,13 +138,13 @@ HOLDS = "[[expect]]\npath = 'main'\nat_most = 1\n"
             1,
             "no metric 'flops' was measured; there are: blocks",
         ),
-        ("[[expect]]\npath = 'main'\nmetric = 'time'\nbaseline = 'same'\n", 2, "a rule compares with the baseline"),
+        ("[[expect]]\npath = 'main'\nmetric = 'time'\nbaseline = 'same'\n", 2, "a rule compares with a baseline"),
         ("[[expect]]\npath = 'main'\nbaseline = 'equal'\n", 1, "baseline"),
         ("[[expect]]\npath = 'main'\nat_most = 1\ntolerance = -1\n", 1, "tolerance"),
         (
             "baseline = 'none.json'\n[[expect]]\npath = 'main'\nbaseline = 'same'\n",
             2,
-            "there is no such baseline; write it with",
+            "the baseline does not exist; write it with",
         ),
         ("baseline = 'e.toml'\n[[expect]]\npath = 'main'\nbaseline = 'same'\n", 1, "e.toml"),
         (
@@ -173,8 +173,8 @@ def test_wrong_places_end_in_one_message(quipu_here: Quipu, heat: Path, baseline
     for words, code, message in (
         (("check", "none.toml"), 1, "none.toml"),
         (("check", "e.toml"), 2, "EXPERIMENT is missing"),
-        (("check", "e.toml", "nowhere"), 1, "nowhere: there is no such experiment"),
-        (("check", "e.toml", heat, "--update-baseline"), 2, "names no baseline"),
+        (("check", "e.toml", "nowhere"), 1, "nowhere: the experiment does not exist"),
+        (("check", "e.toml", heat, "--update-baseline"), 2, "e.toml: the baseline is missing"),
         (
             ("check", "e.toml", heat, "--baseline", "e.toml", "--update-baseline"),
             2,
@@ -199,7 +199,7 @@ def test_wrong_places_end_in_one_message(quipu_here: Quipu, heat: Path, baseline
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('"schema": 1', '"schema": 9', "a baseline of schema 9"),
+        ('"schema": 1', '"schema": 9', "has schema 9, this Quipu reads schema 1"),
         ('"parameters": ["p", "n"]', '"parameters": ["p"]', "points"),
         ('"parameters": ["p", "n"]', '"parameters": ["p", "../n"]', "parameters"),
         ('"blocks": [', '"blocks": [[1], ', "entries and call paths differ in number"),

@@ -103,7 +103,7 @@ def test_a_baseline_is_a_side_and_other_linker_names_are_matched(quipu_here: Qui
     ("words", "code", "message"),
     [
         (("a",), 2, "B"),
-        (("a", "nowhere"), 1, "nowhere: there is no such experiment"),
+        (("a", "nowhere"), 1, "nowhere: the experiment does not exist"),
         (("a", "other"), 1, "a and other have no configuration in common"),
         (("a", "extrap.txt"), 2, "a and extrap.txt have different parameters: p, n and x"),
         (("a", "b", "--metric", "flops"), 2, "--metric: flops was not measured on both sides; both have: visits"),

@@ -28,10 +28,10 @@ from .conftest import Quipu
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["show", "nowhere"], 1, "nowhere: there is no such file or folder"),
+        (["show", "nowhere"], 1, "nowhere: the file or folder does not exist"),
         (["show", "file"], 1, "file: has an unknown format. Quipu reads Extra-P text, Extra-P JSON"),
         (["show", "empty"], 1, "empty: contains no run archive"),
-        (["show", "{heat}", "--metric", "flops"], 1, "no metric 'flops'; it has: blocks"),
+        (["show", "{heat}", "--metric", "flops"], 1, "no metric 'flops'; choose one of: blocks"),
         (["show", "{heat}", "--sort", "flops"], 1, "no metric 'flops'"),
         (["show", "{heat}", "--at", "p=3"], 2, "--at: this configuration was not measured"),
         (["show", "{heat}", "--at", "q=3"], 2, "no parameter q in this experiment; it has: p, n"),
@@ -64,7 +64,7 @@ from .conftest import Quipu
         (["machine", "-o", "file"], 2, "file exists and contains no description of a machine"),
         (["machine", "-o", "nested"], 2, "nested exists and contains no description of a machine"),
         (["export", "{heat}", "-o", "circle"], 1, "circle: Too many levels of symbolic links (the symbolic link leads"),
-        (["show", "circle"], 1, "circle: there is no such"),
+        (["show", "circle"], 1, "circle: the file or folder does not exist"),
         (["machine", "-o", "circle"], 1, "circle: Too many levels of symbolic links"),
         (["machine", "-o", "x" * 256], 1, "x: File name too long"),
         (["machine", "--network", "mpirun '-n 4"], 2, '--network "mpirun \'-n 4": no closing quotation; give'),
@@ -159,7 +159,7 @@ def test_a_run_that_is_at_work_is_not_merged(quipu_here: Quipu, tmp_path: Path) 
 def test_an_experiment_is_no_raw_folder(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
     for folder, words in (
         (heat, "has no launch.json, so it is not a raw folder of a run"),
-        (tmp_path / "nowhere", "there is no such folder"),
+        (tmp_path / "nowhere", "the folder does not exist"),
     ):
         answer = quipu_here("merge", folder)
         assert answer.code == 1 and words in answer.err

@@ -194,8 +194,8 @@ def test_ranks_and_metrics_of_call_trees(quipu_here: Quipu, heat: Path, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["export", "nowhere"], 1, "nowhere: there is no such experiment"),
-        (["export", "models.json"], 1, "models.json: holds models, not measurements"),
+        (["export", "nowhere"], 1, "nowhere: the experiment does not exist"),
+        (["export", "models.json"], 1, "models.json: contains models, not measurements"),
         (
             ["export", "{runs}", "--format", "cube"],
             2,
@@ -207,9 +207,9 @@ def test_ranks_and_metrics_of_call_trees(quipu_here: Quipu, heat: Path, tmp_path
             "--metric: a file of --format extrap-json always contains all metrics",
         ),
         (["export", "{runs}", "-f", "folded", "--at", "p=5"], 2, "--at: this configuration was not measured"),
-        (["export", "{runs}", "-f", "folded", "--metric", "flops"], 1, "has no metric 'flops'; it has: time"),
+        (["export", "{runs}", "-f", "folded", "--metric", "flops"], 1, "has no metric 'flops'; choose one of: time"),
         (["export", "{runs}", "-f", "folded", "--metric", "time,visits"], 2, "a file of --format folded has one"),
-        (["export", "{runs}", "-f", "pprof", "--ranks"], 2, "--ranks belongs to --format speedscope and chrome-trace"),
+        (["export", "{runs}", "-f", "pprof", "--ranks"], 2, "--ranks: choose one of --format speedscope, chrome-trace"),
         (["export", "{runs}", "-f", "speedscope", "--ranks"], 2, "is an experiment: give the folder of one run"),
         (["export", "{runs}", "-f", "hatchet", "--inclusive"], 2, "belong to the formats of Extra-P, not to hatchet"),
         (

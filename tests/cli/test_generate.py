@@ -69,10 +69,10 @@ def test_a_full_disk_leaves_the_program_that_was_there(
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        (("--operation", "shout"), "--operation 'shout': choose among none, barrier"),
+        (("--operation", "shout"), "--operation 'shout': choose from none, barrier"),
         (("--exponents", "1/0"), "--exponents '1/0'"),
         (("--logarithms", "x"), "--logarithms 'x'"),
-        (("--from", "p=2"), "--from: give p and n"),
+        (("--from", "p=2"), "--from: give exactly p and n"),
         (("--from", "p=128,n=9", "--to", "p=64,n=99"), "--from must be below --to"),
         (("--most-steps", "7"), "--most-steps"),
         (("--exponents", "1e999"), "--exponents '1e999'"),
@@ -84,10 +84,10 @@ def test_a_full_disk_leaves_the_program_that_was_there(
         (("--exponents", ""), "--exponents '': write numbers or fractions"),
         (("--exponents", "\u0663"), "write numbers or fractions"),
         (("--logarithms", " "), "write whole numbers from 0 to 4"),
-        (("--from", "p=2.5,n=8"), "--from: give p and n, whole numbers from 2 to 1e9 and to 1e12"),
-        (("--to", "p=4096,n=1e300"), "--to: give p and n, whole numbers from 2 to 1e9 and to 1e12"),
+        (("--from", "p=2.5,n=8"), "--from: p must be a whole number from 2 to 1e+09, not 2.5"),
+        (("--to", "p=4096,n=1e300"), "--to: n must be a whole number from 2 to 1e+12, not 1e+300"),
         (("--to", "p=4096,n=48_000"), "'48_000' is not a finite number"),
-        (("--spec", "none.toml"), "none.toml: there is no such file"),
+        (("--spec", "none.toml"), "none.toml: the file does not exist"),
     ],
 )
 def test_wrong_options_say_what_is_wrong(quipu_here: Quipu, options: tuple[str, ...], fault: str) -> None:

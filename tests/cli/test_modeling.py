@@ -120,7 +120,7 @@ def test_selectors_to_compare_with(quipu_here: Quipu, switching: Path, tmp_path:
         answer = quipu_here("model", switching, "--selector", selector, "-o", "other.json", "--force")
         assert answer.code == 0 and f"{selector}, for comparison" in answer.out
     assert "other.json contains models" in quipu_here("model", "other.json", "--selector", "smape").err
-    assert "--noise needs the measurements" in quipu_here("model", "other.json", "--noise").err
+    assert "give the measurements to --noise" in quipu_here("model", "other.json", "--noise").err
     assert quipu_here("model", switching, "--selector", "best").code == 2
 
 
@@ -322,13 +322,13 @@ def test_a_report(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["model", "nowhere"], 1, "nowhere: there is no such experiment"),
+        (["model", "nowhere"], 1, "nowhere: the experiment does not exist"),
         (["model", "{heat}", "--metric", "flops"], 1, "no models of metric 'flops'"),
         (["model", "{heat}/p=4,n=32.r1/values.parquet"], 1, "is a file of a run: give its folder"),
         (["model", "precious.txt"], 1, "precious.txt"),
         (["model", "{heat}", "-o", "precious.txt"], 2, "precious.txt exists and contains no file of models"),
         (["predict", "{heat}"], 2, "--at: no value for p, n; write --at p=NUMBER,n=NUMBER"),
-        (["predict", "{heat}", "--at", "p=4,n=0"], 2, "--at: n must be above 0"),
+        (["predict", "{heat}", "--at", "p=4,n=0"], 2, "--at: n=0: the number must be above 0"),
         (["predict", "{heat}", "--at", "p=4,n=1,q=2"], 2, "no parameter q"),
         (["predict", "{heat}", "--at", "p=4,n=9", "--metric", "flops"], 1, "no models of metric 'flops'"),
         (["filter", "{heat}", "--at", "p=4,n=9", "--threshold", "2"], 2, "--threshold 2"),

@@ -37,7 +37,7 @@ def test_a_parameter_is_0_where_it_was_measured(quipu_here: Quipu, tmp_path: Pat
     assert "1 call path has a model that is not defined at this point" in answer.err
     written(tmp_path, "1 2 4 8 16", f="3 5 9 17 33")
     answer = quipu_here("predict", "t.txt", "--at", "p=0")
-    assert answer.code == 2 and "--at: p must be above 0" in answer.err
+    assert answer.code == 2 and "--at: p=0: the number must be above 0" in answer.err
 
 
 def test_a_caller_without_measurements_lacks_no_model(quipu_here: Quipu, tmp_path: Path) -> None:

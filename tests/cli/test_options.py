@@ -58,7 +58,7 @@ def test_points() -> None:
     for texts, words in (
         (["p=2"], "no value for n"),
         (["p=2,n=1,q=1"], "no parameter q in this experiment; it has: p, n"),
-        (["p=0,n=1"], "p must be above 0"),
+        (["p=0,n=1"], "p=0: the number must be above 0"),
     ):
         with pytest.raises(UsageError, match=words):
             point_of("--at", texts, ("p", "n"))

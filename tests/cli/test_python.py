@@ -51,7 +51,7 @@ def test_a_file_of_another_tool(heat: Path, tmp_path: Path, quipu_here: Quipu) -
 
 
 def test_what_cannot_be_opened(tmp_path: Path, heat: Path, quipu_here: Quipu) -> None:
-    with pytest.raises(FormatError, match="there is no such experiment"):
+    with pytest.raises(FormatError, match="the experiment does not exist"):
         quipu.open(tmp_path / "nothing")
     (tmp_path / "text").write_text("hello")
     with pytest.raises(FormatError, match="has an unknown format"):
@@ -60,7 +60,7 @@ def test_what_cannot_be_opened(tmp_path: Path, heat: Path, quipu_here: Quipu) ->
     with pytest.raises(MeasurementError, match="contains no run archive"):
         quipu.open(tmp_path / "empty")
     assert quipu_here("model", heat, "-o", "models.json").code == 0
-    with pytest.raises(FormatError, match="holds models, not measurements"):
+    with pytest.raises(FormatError, match="contains models, not measurements"):
         quipu.open(tmp_path / "models.json")
     shutil.copytree(heat / "p=4,n=64.r1", tmp_path / "broken")
     (tmp_path / "broken/run.json").write_text("{")
@@ -234,7 +234,7 @@ def test_models_and_predictions_from_python(heat: Path, tmp_path: Path, quipu_he
     [
         ({"p": 4}, "time", "at: no value for n; write at p=NUMBER,n=NUMBER"),
         ({"p": 4, "n": 2, "q": 1}, "time", "at: no parameter q in this experiment; it has: p, n"),
-        ({"p": 4, "n": 0}, "time", "at: n must be above 0"),
+        ({"p": 4, "n": 0}, "time", "at: n=0: the number must be above 0"),
         ({"p": 4.5, "n": 2}, "time", "at: p is the number of ranks and must be a whole number, not 4.5"),
         ({"p": "4", "n": 2}, "time", "parameter p: '4' is not a finite number"),
         ({"p": 4, "n": float("nan")}, "time", "parameter n: nan is not a finite number"),

@@ -51,7 +51,7 @@ def test_a_single_run_is_no_statement_about_scaling(quipu_here: Quipu, tmp_path:
 
 def test_wrong_options_end_in_one_message(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
     for words, code, message in (
-        (("--against", "nowhere"), 1, "nowhere: there is no such experiment"),
+        (("--against", "nowhere"), 1, "nowhere: the experiment does not exist"),
         (("--machine", "none.json"), 2, "--machine belongs to --kernels"),
         (("--kernels", "--machine", "none.json"), 1, "none.json"),
     ):

@@ -179,6 +179,7 @@ def test_source_that_is_younger_than_the_run(quipu_here: Quipu, run: Path, tmp_p
         (["--source", "-m", "time"], "source lines have no time; they have: blocks, instructions, flops"),
         (["--source", "--over-ranks", "max"], "choose mean or sum"),
         (["--path", "x"], "--path belongs to --source and --inlined"),
+        (["--source", "--iterations", "step"], "--source and --iterations are different views"),
     ],
 )
 def test_options_that_do_not_fit(quipu_here: Quipu, run: Path, options: list[str], error: str) -> None:
@@ -198,7 +199,7 @@ def test_an_experiment_shows_the_source_lines_of_its_last_run(quipu_here: Quipu,
     write_run(folder, 1, 16)
     answer = quipu_here("show", folder, "--source", "--path", "sweep")
     assert "heat.c: sweep" in answer.out
-    assert f"shown is {folder / run.name}" in answer.err
+    assert f"this view shows one run, by default the last one (--at selects another): {folder / run.name}" in answer.err
     assert "--at p=9: not measured in" in quipu_here("show", folder, "--source", "--at", "p=9").err
 
 
@@ -206,10 +207,13 @@ def test_what_measuring_cost_and_where_it_dominates(quipu_here: Quipu, run: Path
     answer = quipu_here("show", run, "-m", "time,overhead")
     lines = " ".join(answer.out.split("\n\n")[0].split())
     assert "measuring about 400 µs (20.0% of the time): 82 visits at 20.0 ns, counters 10.0 µs; node agents" in lines
-    assert "note: measuring is 61.6% of the time of main->sweep, for counters of sweep" in lines
+    assert "note: measuring is 61.6% of the time of main->sweep, because of counters of sweep" in lines
     assert "overhead incl" in answer.out
 
 
 def test_the_rule_of_a_filter_that_leaves_out_what_costs_most(quipu_here: Quipu, tmp_path: Path) -> None:
     lines = " ".join(quipu_here("show", make_run(tmp_path, 1e-5)).out.split())
-    assert "of main->sweep, for visits of sweep; this rule in a filter excludes them: EXCLUDE MANGLED sweep" in lines
+    assert (
+        "of main->sweep, because of visits of sweep: exclude them by this rule of a filter: EXCLUDE MANGLED sweep"
+        in lines
+    )

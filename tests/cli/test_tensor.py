@@ -84,7 +84,7 @@ def test_parquet_and_an_experiment(quipu_here: Quipu, heat: Path, tmp_path: Path
     ("arguments", "code", "words"),
     [
         (["fit", "nowhere.csv"], 1, "nowhere.csv: is missing"),
-        (["fit", "nowhere"], 1, "nowhere: there is no such file or experiment"),
+        (["fit", "nowhere"], 1, "nowhere: the file or experiment does not exist"),
         (["fit", "empty.csv"], 1, "empty.csv: is empty"),
         (["fit", "{table}"], 1, "no column 'time'; there are: n, ppn, lay out, time_s"),
         (["fit", "{table}", "--target", "lay out"], 1, "must hold numbers, not texts"),

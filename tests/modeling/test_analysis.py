@@ -31,7 +31,7 @@ def test_models_of_every_metric(analysis: Analysis) -> None:
     assert set(analysis.exclusive) == {"visits", "blocks", "bytes_sent", "bytes_received", "comm_size", "time"}
     blocks = analysis.models("blocks")[NAMES.index("sort")].model
     assert str(blocks) == "9·n·log2(n) + 5·n"
-    with pytest.raises(ModelingError, match=r"no models of metric 'flops'; there are models of: blocks, "):
+    with pytest.raises(ModelingError, match=r"no models of metric 'flops'; choose one of: blocks, "):
         analysis.models("flops")
 
 

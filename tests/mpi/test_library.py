@@ -84,7 +84,7 @@ def test_a_library_of_another_user_is_not_loaded(
 
 
 def test_a_missing_compiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(EnvironmentProblem, match=r"'no-such-mpicc' is not there.*libopenmpi-dev"):
+    with pytest.raises(EnvironmentProblem, match=r"'no-such-mpicc' is not in PATH.*libopenmpi-dev"):
         mpi_library("no-such-mpicc")
     with pytest.raises(EnvironmentProblem, match=r"cannot run no-such-clang.*apt-get install"):
         mpi_library(clang="no-such-clang")
@@ -94,7 +94,7 @@ def test_a_missing_compiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_missing_runtime_is_named(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentProblem, match=r"quipu\.h is not there"):
+    with pytest.raises(EnvironmentProblem, match=r"quipu\.h is missing"):
         mpi_library(runtime_include=tmp_path)
 
 

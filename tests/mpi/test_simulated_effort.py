@@ -251,7 +251,7 @@ def test_hosts_of_unknown_speed_are_refused(program: Path, tmp_path: Path) -> No
 
 def test_rates_that_make_no_sense_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "some.rates"
-    for text, words in (("{}", "holds no rates"), ("[", "not JSON"), ('{"format": "quipu-rates"}', "schema None")):
+    for text, words in (("{}", "contains no rates"), ("[", "not JSON"), ('{"format": "quipu-rates"}', "schema None")):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(FormatError, match=words):
             run(["true"], {}, None, tmp_path, replace(QUIET, rates=path))

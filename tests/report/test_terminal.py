@@ -148,7 +148,7 @@ def test_spread_over_ranks() -> None:
 
 
 def test_an_unknown_metric_lists_those_there_are() -> None:
-    with pytest.raises(ModelingError, match="no metric 'nope'; it has: blocks, comm_size, time, visits"):
+    with pytest.raises(ModelingError, match="no metric 'nope'; choose one of: blocks, comm_size, time, visits"):
         call_tree(VIEW, TreeOptions(metrics=("nope",)), Layout(80))
 
 

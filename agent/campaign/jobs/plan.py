@@ -102,7 +102,7 @@ def read_scheduler(table: object, parameters: Sequence[str], timeout: float | No
         raise FormatError(source, f"scheduler.{unknown[0]} is unknown; [scheduler] has {', '.join(sorted(_KEYS))}")
     found = typed(table, _Table, source, "scheduler")
     if found.name not in SCHEDULERS:
-        raise FormatError(source, f"scheduler.name: {found.name!r} is none of {', '.join(SCHEDULERS)}")
+        raise FormatError(source, f"scheduler.name: {found.name!r} is unknown; choose one of {', '.join(SCHEDULERS)}")
     ranks = str(found.ranks)
     match = _RANKS.fullmatch(ranks)
     if ranks and (match is None or (match[1] and match[1] not in parameters)):
@@ -113,10 +113,15 @@ def read_scheduler(table: object, parameters: Sequence[str], timeout: float | No
     minutes = found.minutes
     if minutes is None:
         if timeout is None:
-            raise FormatError(source, "scheduler.minutes is missing: the time limit of a job")
+            raise FormatError(
+                source, "scheduler.minutes is missing: give the time limit of a job, such as minutes = 30"
+            )
         minutes = timeout / 60 + _MARGIN
         if minutes > _MOST_MINUTES:
-            raise FormatError(source, "scheduler.minutes is missing: the timeout of a run is longer than jobs can be")
+            raise FormatError(
+                source,
+                "scheduler.minutes is missing: give it, because the timeout of a run is longer than a job can be",
+            )
     return SchedulerPlan(
         found.name,
         minutes,

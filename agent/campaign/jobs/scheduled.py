@@ -111,9 +111,10 @@ class Scheduled:
                     time.sleep(self._look)
         except KeyboardInterrupt:
             task = flight[0].task if flight else left[0]
-            text = f"stopped to wait for {counted(len(flight), 'job, which goes', 'jobs, which go')} on"
-            text += f", and {counted(len(left), 'run has', 'runs have')} no job yet" if left else ""
-            text += f"; repeat the command to continue, or cancel the jobs with --cancel: {campaign.path}"
+            going = f"{counted(len(flight), 'submitted job continues', 'submitted jobs continue')}" if flight else ""
+            waiting = f"{counted(len(left), 'run was', 'runs were')} not submitted" if left else ""
+            text = f"interrupted: {' and '.join(filter(None, (going, waiting)))}; repeat the command to continue"
+            text += f", or cancel the jobs with: quipu campaign --cancel {campaign.path}" if flight else ""
             yield Outcome(task, 0.0, error=text, interrupted=True, goes_on=True)
 
     def cancel_all(self, directory: Path) -> str:

@@ -48,7 +48,7 @@ def _experiment(source: Path, metric: str) -> Table:
     from ...load.measurements import load
 
     if not source.exists():
-        raise FormatError(source, "there is no such file or experiment")
+        raise FormatError(source, "the file or experiment does not exist")
     experiment = load(source)
     experiment.metric(metric)
     known = np.isfinite(experiment.values[metric]).any(axis=0)
@@ -100,15 +100,17 @@ def read_model(path: Path) -> ColumnModel:
     """Read the model in a file of `quipu tensor fit`. Raises FormatError with the name of the file."""
     from quipu.modeling.documents import check_document, json_of
     from quipu.modeling.limits import reading_file
-    from quipu.modeling.tensor.storage import restored
+    from quipu.modeling.tensor.storage import expect_model, restored
 
+    if path.is_dir():
+        raise FormatError(path, "is a folder: give the JSON file that quipu tensor fit wrote")
     with reading_file(path) as content:
         try:
             text = content.decode("utf-8")
         except UnicodeDecodeError as error:
             raise FormatError(path, "is not UTF-8 text: give the JSON file of a tensor model") from error
         check_document(content)
-        document = json_of(text, path)
+        document = expect_model(json_of(text, path), path)
     with reading_file(archive_of(path)) as content:
         return restored(document, content, path)
 

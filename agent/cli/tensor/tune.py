@@ -26,7 +26,7 @@ def command(
     top: int = typer.Option(5, "--top", min=1, max=50, metavar="N", help="Show the N fastest configurations."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Find the values of the other parameters with the lowest predicted time, similar to measured combinations.
+    """Find the values of all other parameters with the lowest predicted time, in combinations like the measured ones.
 
     Values that were not measured together are combined only if no other configuration fulfils the constraints.
 
@@ -41,7 +41,7 @@ def command(
     read = read_model(model)
     given = codes_of(read, "--at", at)
     if several := [name for name, found in given.items() if len(found) > 1]:
-        raise UsageError(f"--at {several[0]}: one value; several go to --values")
+        raise UsageError(f"--at {several[0]}: give one value here, and several values to --values")
     candidates = codes_of(read, "--values", values)
     if twice := [name for name in candidates if name in given]:
         raise UsageError(f"parameter {twice[0]} is in both --at and --values")

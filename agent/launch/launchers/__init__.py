@@ -7,7 +7,6 @@ A new launcher is one class like the classes in local.py, listed in `FAMILIES` o
 from __future__ import annotations
 
 from .base import Launcher, LaunchPlan, LaunchRequest
-from .detect import plan_launch
-from .simulated import launch_command
+from .detect import launch_command, plan_launch
 
 __all__ = ["LaunchPlan", "LaunchRequest", "Launcher", "launch_command", "plan_launch"]

@@ -17,7 +17,7 @@ from ...catalogue import NOTHING_STARTED
 
 
 class NothingStarted(MeasurementError):
-    """Quipu refused a launch before anything was started. reason: the reason, without this sentence."""
+    """Quipu refused a launch before anything was started. reason: why; the message adds "(nothing was started)"."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(NOTHING_STARTED(reason=reason))
@@ -117,8 +117,8 @@ def find_program(name: str, environment: Mapping[str, str], folders: Sequence[Pa
             return candidate
     if any((folder / name).is_dir() for folder in folders):
         raise NothingStarted(f"{name}: is a folder, not a program")
-    hint = "" if "/" in name else "; it is not in PATH (write ./ before the name of a program in this folder)"
-    raise NothingStarted(f"{name}: no such program{hint}")
+    hint = "" if "/" in name else " in PATH (write ./ before the name of a program in this folder)"
+    raise NothingStarted(f"{name}: the program does not exist{hint}")
 
 
 def is_program(name: str, environment: Mapping[str, str], folder: Path = Path()) -> bool:

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from quipu.modeling.errors import MeasurementError
+from quipu.modeling.errors import MeasurementError, UsageError
 
 from .base import Launcher, LaunchPlan, LaunchRequest, find_program, is_program
 from .local import Direct, Hydra, OpenMPI, Slurm
 from .prefix import is_env, start_of_command, waiting
-from .simulated import Simulated
+from .simulated import Simulated, smpirun_command
 
 _TIMEOUT = 20.0
 FAMILIES: tuple[type[Launcher], ...] = (OpenMPI, Hydra, Slurm, Simulated)
@@ -26,6 +26,20 @@ Ask = Callable[[Path, Mapping[str, str]], str]
 def is_launcher(command: str) -> bool:
     """Return whether the first word of a command is an MPI launcher."""
     return _COMMANDS.fullmatch(Path(command).name) is not None
+
+
+def launch_command(launcher: str, program: Sequence[str], ranks: int | None, platform: Path | None) -> tuple[str, ...]:
+    """Return the launch command of a program that was given without its launcher.
+
+    Raises UsageError if the launcher is unknown, the program is itself a launcher, or the number of ranks is missing.
+    """
+    if launcher != "smpi":
+        raise UsageError(
+            f"launcher {launcher!r} is unknown; choose smpi, or write the launcher in the command: mpirun -n 4 ./app"
+        )
+    if program and is_launcher(program[0]):
+        raise UsageError(f"with launcher smpi the command is the program alone (./app): remove {program[0]}")
+    return smpirun_command(program, ranks, platform)
 
 
 def version_text(path: Path, environment: Mapping[str, str]) -> str:

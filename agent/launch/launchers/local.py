@@ -131,7 +131,7 @@ class Slurm(Launcher):
             exported = context.last("export")
             if exported is not None and "ALL" not in exported.split(","):
                 raise MeasurementError(
-                    f"srun --export={exported}: the ranks would not see the variables that switch measuring on; "
+                    f"srun --export={exported}: the ranks would not get the variables that start the measurement; "
                     f"use --export=ALL{'' if exported == 'NONE' else ',' + exported}"
                 )
         return _assembled(self, request, programs, _ranks(programs, ("n", "ntasks")), remote=True)

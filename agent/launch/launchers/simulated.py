@@ -9,7 +9,7 @@ import resource
 from collections.abc import Sequence
 from pathlib import Path
 
-from quipu.modeling.errors import FormatError, MeasurementError
+from quipu.modeling.errors import FormatError, MeasurementError, UsageError
 from quipu.modeling.limits import whole_number
 from quipu.mpi_wrap.program import mpi_of_program
 
@@ -29,26 +29,17 @@ _LONGEST_FACT = 20_000
 def smpirun_command(program: Sequence[str], ranks: int | None, platform: Path | None) -> tuple[str, ...]:
     """Return the smpirun command for a program; if no platform is given, with the `default_platform` of the ranks.
 
-    Raises MeasurementError if the number of ranks is unknown.
+    Raises UsageError if the program or the number of ranks is missing.
     """
     if not program:
-        raise MeasurementError("no program to simulate; write it after --, like: -n 1024 -- ./app")
+        raise UsageError("no program to simulate; write it after --, such as: -n 1024 -- ./app")
     if ranks is None and platform is None:
-        raise MeasurementError("how many ranks to simulate? Give -n N, or a --platform (then one rank for each host)")
+        raise UsageError("-n N is missing: give the number of ranks to simulate, or a --platform with a host per rank")
     if ranks is not None and ranks < 1:
-        raise MeasurementError(f"{ranks} ranks cannot be simulated; give 1 or more")
+        raise UsageError(f"-n {ranks}: give 1 rank or more")
     number = ("-np", str(ranks)) if ranks is not None else ()
     hosts = ("-platform", str(platform)) if platform is not None else ()
     return ("smpirun", *number, *hosts, "--log=xbt_cfg.thres:warning", *program)
-
-
-def launch_command(launcher: str, program: Sequence[str], ranks: int | None, platform: Path | None) -> tuple[str, ...]:
-    """Return the launch command for a program given without a launcher. Raises MeasurementError."""
-    if launcher != "smpi":
-        raise MeasurementError(
-            f"launcher {launcher!r} is unknown; there is: smpi. Others go into the command: mpirun -n 4 ./app"
-        )
-    return smpirun_command(program, ranks, platform)
 
 
 def default_platform(ranks: int) -> str:
@@ -80,7 +71,7 @@ class Simulated(Launcher):
         command = request.command
         context = contexts(command, SMPIRUN, lambda word: is_program(word, request.environment, request.folder))[0]
         if context.has("replay"):
-            raise MeasurementError("smpirun -replay: no program runs, so there is nothing to count")
+            raise MeasurementError("smpirun -replay: a replay runs no program, so Quipu cannot measure it")
         program = find_program(command[context.program], request.environment, (request.folder,))
         ranks = whole_number(context.last("np", "n") or "") or None
         options = list(command[1 : context.program])
@@ -176,7 +167,7 @@ def _content(platform: Path) -> str:
 def _expect_platform(platform: Path) -> None:
     """Raise MeasurementError or FormatError for a file with which SimGrid aborts; compiled ones are not checked."""
     if not platform.is_file():
-        raise MeasurementError(f"{platform}: there is no such platform file")
+        raise MeasurementError(f"{platform}: the platform file does not exist")
     if platform.suffix != ".xml" or platform.stat().st_size > _LARGEST_PLATFORM:
         return
     from xml.parsers import expat  # imported here because other launches do not need it

@@ -116,7 +116,7 @@ class Collector:
                 self.notes.append(f"parameter {name!r} is called {typed} here")
             names.append(typed)
         if not names:
-            raise FormatError(self.source, "names no parameter: measurements need at least one", line)
+            raise FormatError(self.source, "contains no parameter: measurements need at least one", line)
         if twice := sorted(name for name, count in Counter(names).items() if count > 1):
             raise FormatError(self.source, f"parameter {', '.join(twice)} is named twice", line)
         return tuple(names)
@@ -169,7 +169,7 @@ class Collector:
         Raises FormatError if there are no measurements, or too many for the memory limit.
         """
         if not self.values:
-            raise FormatError(self.source, "holds no measurements")
+            raise FormatError(self.source, "contains no measurements")
         ordered = sorted(self._points)
         place = np.empty(len(ordered), dtype=np.int64)
         for number_, point in enumerate(ordered):

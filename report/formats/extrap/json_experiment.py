@@ -28,7 +28,9 @@ def parse_json(text: str, source: object, name: str) -> Experiment:
     if not isinstance(content, dict):
         raise FormatError(source, f"is JSON, but not an object. {_FORM}")
     if not _KEYS.intersection(content):
-        raise FormatError(source, f"is JSON, but not of Extra-P. {_CALIPER if 'nodes' in content else _FORM}")
+        raise FormatError(
+            source, f"is JSON, but not an Extra-P experiment. {_CALIPER if 'nodes' in content else _FORM}"
+        )
     collector = collect_numbered(content, source) if "callpaths" in content else _collect(content, source)
     return collector.experiment(name)
 
@@ -55,7 +57,7 @@ def parameter_names(content: dict[str, Any], source: object) -> list[str]:
 
 
 def entries_of(measurements: dict[str, Any], source: object) -> Iterator[tuple[str, str, str, Any]]:
-    """Yield call path, metric, the name of an entry for errors, and the entry, which was not checked."""
+    """Yield call path, metric, the name of the entry for error messages, and the unchecked entry."""
     for callpath, metrics in measurements.items():
         if not isinstance(metrics, dict):
             raise FormatError(source, f'{callpath}: is not {{"metric": [...]}}')

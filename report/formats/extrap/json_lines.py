@@ -66,5 +66,5 @@ def _experiment(text: str, key: str, spelled: Callable[[str], str], source: obje
         point = collector.point([values[parameter] for parameter in names], f'"{key}"', count)
         collector.add(callpath, metric, point, repetitions(record["value"], source, '"value"', count))
     if collector is None:
-        raise FormatError(source, "holds no measurements")
+        raise FormatError(source, "contains no measurements")
     return collector.experiment(name)

@@ -84,7 +84,9 @@ class _Parser:
         if self.collector is None:
             raise self.error("DATA before POINTS: write PARAMETER and POINTS first")
         if self.taken == len(self.points):
-            raise self.error(f"more DATA lines than the {len(self.points)} POINTS for {self._where()}")
+            raise self.error(
+                f"{self._where()} has more DATA lines than the {len(self.points)} points: remove the others"
+            )
         values = [self._number(word) for word in value.split()]
         self.collector.add(self.region, self.metric, self.points[self.taken], values)
         self.taken += 1
@@ -99,13 +101,13 @@ class _Parser:
         """Check that a block of DATA lines is complete; only their order assigns them to POINTS."""
         if 0 < self.taken < len(self.points):
             raise self.error(
-                f"only {self.taken} DATA lines for {len(self.points)} POINTS of {self._where()} before this line: "
-                "add the others (DATA nan if not measured)"
+                f"{self._where()} has {self.taken} DATA lines for {len(self.points)} points: add the missing lines "
+                "before this one (DATA nan if not measured)"
             )
         self.taken = 0
 
     def _where(self) -> str:
-        return f"{self.metric} of {self.region}" if self.region else self.metric
+        return f"metric {self.metric} of region {self.region}" if self.region else f"metric {self.metric}"
 
     def finish(self, name: str) -> Experiment:
         self._all_taken()

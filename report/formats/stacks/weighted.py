@@ -101,7 +101,9 @@ def weighted_stacks(view: TreeView, metrics: Sequence[str], samples: Sequence[st
     )
     if not any(np.any(np.nan_to_num(view.values[metric.name])) for metric in chosen):
         what = ", ".join(metric.name for metric in chosen) or "every metric"
-        raise ModelingError(f"{view.title}: {what} is 0 at all call paths, so that there is nothing to write")
+        raise ModelingError(
+            f"{view.title}: {what} is 0 at all call paths, so the file would be empty: choose another --metric"
+        )
     if samples:
         parts = [{metric.name: view.values[metric.name][:, at] for metric in chosen} for at in range(len(samples))]
     else:

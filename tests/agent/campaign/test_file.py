@@ -35,7 +35,7 @@ def test_a_simulated_experiment(tmp_path: Path) -> None:
         (
             'launcher = "smpi"',
             'launcher = "mpirun"',
-            r"heat.toml:4: launcher: launcher 'mpirun' is unknown; there is: smpi",
+            r"heat.toml:4: launcher: launcher 'mpirun' is unknown; choose smpi",
         ),
         ('launcher = "smpi"', "", r"heat.toml:5: ranks: belongs to launcher"),
         ('ranks = "{p}"', 'ranks = "many"', r"heat.toml:5: ranks: should be a parameter like"),

@@ -60,7 +60,7 @@ def test_the_table_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('name = "slurm"', 'name = "sge"', "'sge' is none of slurm, pbs"),
+        ('name = "slurm"', 'name = "sge"', "'sge' is unknown; choose one of slurm, pbs"),
         ('name = "slurm"', "", "name"),
         ('ranks = "{p}"', 'ranks = "{q}"', r"scheduler.ranks: should be a parameter"),
         ('ranks = "{p}"', "ranks = 0", "ranks"),
@@ -308,7 +308,7 @@ def test_a_campaign_that_is_stopped_says_that_its_jobs_go_on(tmp_path: Path) -> 
     notes = Notes()
     result = run_campaign(campaign, notes, execution=Scheduled(stand, look=0.01))
     assert (result.complete, result.failed, result.not_started, result.exit_code) == (0, (), 0, 130)
-    assert "stopped to wait for 2 jobs, which go on, and 4 runs have no job yet; repeat the" in notes.outcomes[0].error
+    assert "2 submitted jobs continue and 4 runs were not submitted; repeat the" in notes.outcomes[0].error
     ProgressLines().ended(notes.outcomes[0])
 
 

@@ -107,7 +107,7 @@ def test_odd_values_are_errors_that_name_the_file(tmp_path: Path, table: str, ke
             "experiment",
             "timeout",
             "1e300",
-            "scheduler.minutes is missing: the timeout of a run is longer than jobs can",
+            "scheduler.minutes is missing: give it, because the timeout of a run is longer",
         ),
         ("experiment", "points", "[[1e305, 1]]", "points: [1e+305, 1] should hold one number for each of: p, n"),
         ("experiment", "ranks", '""', "platform"),

@@ -89,7 +89,7 @@ def test_waits_and_python_functions_are_switched_on(
 
 
 def test_an_unknown_clock_or_way_to_tell_waits_is_an_error(installed: Path) -> None:
-    with pytest.raises(UsageError, match="waiting 'often' is unknown; there are: off, local, sample, all"):
+    with pytest.raises(UsageError, match="--mpi-wait 'often': choose one of off, local, sample, all"):
         run(["true"], {}, None, "runs", LaunchOptions(mpi_wait="often"))
     for variable, known in (("QUIPU_MPI_WAIT", "off, local, sample, all"), ("QUIPU_CLOCK", "tsc, monotonic, none")):
         with pytest.raises(UsageError, match=f"{variable}=often: there are: {known}"):
@@ -172,7 +172,9 @@ def test_a_disk_that_is_full_at_the_end_says_what_is_left(
 
 
 def test_a_raw_folder_that_is_removed_during_the_run(installed: Path) -> None:
-    with pytest.raises(MeasurementError, match=r"runs: its raw folder was removed while the program ran"):
+    with pytest.raises(
+        MeasurementError, match=r"runs: the raw folder with the measurements was removed while the program ran"
+    ):
         run(["rm", "-rf", "runs"], {}, None, "runs", PLAIN)
 
 
@@ -214,7 +216,7 @@ def test_a_program_that_ends_well_after_a_signal_of_ours_is_partial_still(instal
 
 
 def test_nothing_is_started_if_a_program_is_missing(installed: Path) -> None:
-    with pytest.raises(MeasurementError, match=r"\./app: no such program"):
+    with pytest.raises(MeasurementError, match=r"\./app: the program does not exist"):
         run(["mpirun", "-n", "2", "./app"], {}, None, "runs", PLAIN)
     assert not (installed / "runs").exists()
 
@@ -226,7 +228,7 @@ def test_no_profile_says_why_and_keeps_the_raw_folder(installed: Path) -> None:
     raw = next((installed / "runs").iterdir())
     assert str(raw) in str(error.value)
     assert (raw / "launch.json").exists()
-    with pytest.raises(MeasurementError, match="Functions of Python are measured with --python"):
+    with pytest.raises(MeasurementError, match="Add --python"):
         run([sys.executable, "-c", ""], {}, None, "others", options)
 
 
@@ -236,7 +238,7 @@ def test_what_leaves_no_profile_is_not_counted_in_further_runs(
     monkeypatch.setattr("quipu.agent.counters.cachegrind.Cachegrind.unavailable", lambda self, names: "")
     said: list[str] = []
     options = replace(PLAIN, counters="reuse", say=said.append, environment={"STAND_IN_PROFILE": "no"})
-    with pytest.raises(MeasurementError, match="left no profile"):
+    with pytest.raises(MeasurementError, match="wrote no profile"):
         run(["true"], {}, None, "runs", options)
     assert not any("12 times more" in line for line in said)
 
@@ -326,7 +328,7 @@ def test_missing_native_parts(installed: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_experiment_folder_that_is_a_file(installed: Path) -> None:
     (installed / "runs").write_text("")
-    with pytest.raises(MeasurementError, match="cannot hold a measurement: it is a file"):
+    with pytest.raises(MeasurementError, match="runs cannot be stored there: it is a file"):
         run(["true"], {}, None, "runs", PLAIN)
 
 

@@ -277,7 +277,7 @@ def test_jobs_that_were_left_can_be_cancelled(tmp_path: Path, cluster: Cluster, 
     without_jobs(cluster)
     result = run_campaign(campaign, Interrupts(), execution=scheduled(campaign))
     assert result.exit_code == 130
-    assert "2 jobs, which go on" in result.outcomes[-1].error
+    assert "2 submitted jobs continue" in result.outcomes[-1].error
     assert scheduled(campaign).cancel_all(campaign.directory) == "2 jobs were cancelled"
     without_jobs(cluster)
     assert not complete(campaign)

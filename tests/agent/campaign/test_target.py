@@ -299,7 +299,7 @@ def test_costs_follow_the_runs_before() -> None:
         ('[target]\np = 4\nn = 1\n[counts]\nlauncher = "smpi"\ncommand = "./heat {n}"\n', "needs another name"),
         ('[target]\np = 4\nn = 1\n[counts]\nlauncher = "smpi"\ncommand = "./h {m}"\n', "is not a parameter"),
         ("[target]\np = 4\nn = 1\n[counts]\nspeed = 1\n", "counts.speed is unknown"),
-        ("[target]\np = 4\nn = 1\n[search]\nbudget = 1\ntarget = {p = 4, n = 2}\n", "give it once"),
+        ("[target]\np = 4\nn = 1\n[search]\nbudget = 1\ntarget = {p = 4, n = 2}\n", "also gives the target"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, tables: str, message: str) -> None:

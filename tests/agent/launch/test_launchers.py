@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from quipu.agent.launch.launchers import LaunchPlan, LaunchRequest, launch_command, plan_launch
-from quipu.modeling.errors import FormatError, MeasurementError
+from quipu.modeling.errors import FormatError, MeasurementError, UsageError
 
 OPEN_MPI_4 = "mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/\n"
 OPEN_MPI_5 = "mpirun (Open MPI) 5.0.3\n"
@@ -198,11 +198,11 @@ def test_hosts_of_several_speeds_need_a_decision(folder: Path) -> None:
     [
         ("smpirun -np ² ./app", r"how many ranks\? Give -np N, or -platform FILE"),
         ("smpirun ./app", r"how many ranks\? Give -np N, or -platform FILE"),
-        ("smpirun -np 2 -replay trace ./app", "no program runs"),
-        ("smpirun -platform none.xml ./app", r"none\.xml: there is no such platform file"),
-        ("smpirun -platform folder.xml ./app", r"folder\.xml: there is no such platform file"),
+        ("smpirun -np 2 -replay trace ./app", "a replay runs no program"),
+        ("smpirun -platform none.xml ./app", r"none\.xml: the platform file does not exist"),
+        ("smpirun -platform folder.xml ./app", r"folder\.xml: the platform file does not exist"),
         ("smpirun -platform cut.xml ./app", r"cut\.xml:2: is not a SimGrid platform: not XML \(unclosed token\)"),
-        ("smpirun -np 2 ./missing", r"\./missing: no such program"),
+        ("smpirun -np 2 ./missing", r"\./missing: the program does not exist"),
     ],
 )
 def test_mistakes_in_simulated_commands(folder: Path, command: str, message: str) -> None:
@@ -216,10 +216,12 @@ def test_a_program_to_simulate() -> None:
     assert launch_command("smpi", ["./app", "3"], 4, Path("p.xml")) == (
         "smpirun", "-np", "4", "-platform", "p.xml", "--log=xbt_cfg.thres:warning", "./app", "3"
     )  # fmt: skip
-    with pytest.raises(MeasurementError, match=r"how many ranks to simulate\? Give -n N"):
+    with pytest.raises(UsageError, match=r"-n N is missing: give the number of ranks to simulate"):
         launch_command("smpi", ["./app"], None, None)
-    with pytest.raises(MeasurementError, match="launcher 'ssh' is unknown"):
+    with pytest.raises(UsageError, match="launcher 'ssh' is unknown"):
         launch_command("ssh", ["./app"], 1, None)
+    with pytest.raises(UsageError, match="remove mpirun"):
+        launch_command("smpi", ["mpirun", "-n", "4", "./app"], 4, None)
 
 
 def test_no_launcher(folder: Path) -> None:
@@ -280,8 +282,8 @@ def test_several_nodes_get_the_variables_by_x(folder: Path, option: str) -> None
 @pytest.mark.parametrize(
     ("command", "version", "message"),
     [
-        ("mpirun -n 2 ./missing", OPEN_MPI_4, r"\./missing: no such program"),
-        ("mpirun -n 2 missing", OPEN_MPI_4, "missing: no such program; it is not in PATH"),
+        ("mpirun -n 2 ./missing", OPEN_MPI_4, r"\./missing: the program does not exist"),
+        ("mpirun -n 2 missing", OPEN_MPI_4, "missing: the program does not exist in PATH"),
         ("mpirun -n 2 ./data.txt", OPEN_MPI_4, "not executable; run: chmod"),
         ("mpirun -n 2 ./bin", OPEN_MPI_4, "is a folder"),
         ("mpirun -n 2", OPEN_MPI_4, "no program to start"),
@@ -291,7 +293,7 @@ def test_several_nodes_get_the_variables_by_x(folder: Path, option: str) -> None
         ("mpiexec -configfile data.txt ./app", MPICH, "named in a file"),
         ("mpirun ./app", "mpirun of another kind", "not a launcher that Quipu supports"),
         ("srun --export=NONE ./app", SLURM, "--export=ALL$"),
-        ("./missing", "", "no such program"),
+        ("./missing", "", "the program does not exist"),
         ("", "", "no command given"),
     ],
 )
@@ -313,5 +315,5 @@ def test_a_launcher_that_is_not_installed_is_named_with_its_packages(
 
 
 def test_a_launcher_named_by_a_path_that_is_not_there(folder: Path) -> None:
-    with pytest.raises(MeasurementError, match="/none/mpirun: no such program"):
+    with pytest.raises(MeasurementError, match="/none/mpirun: the program does not exist"):
         plan(folder, "/none/mpirun ./app")

@@ -187,7 +187,7 @@ def test_a_rank_without_profile_is_told(raw: Path, tmp_path: Path) -> None:
     assert archive.ranks[2].state == "no profile"
     assert archive.ranks[2].affinity == "0-1,3"
     assert archive.metadata.partial
-    assert archive.metadata.problems[0].startswith("rank 2 left no profile")
+    assert archive.metadata.problems[0].startswith("rank 2 wrote no profile")
     assert archive.statistics["blocks"].mean[0] == 5  # of the ranks that were measured
 
 

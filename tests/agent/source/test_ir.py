@@ -192,7 +192,7 @@ def test_a_cut_file_is_an_error(folder: Path, tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"holds no files of LLVM IR"):
+    with pytest.raises(FormatError, match=r"contains no LLVM IR"):
         call_graph(tmp_path)
 
 
