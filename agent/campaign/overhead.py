@@ -41,10 +41,10 @@ class Overhead:
 
 
 def error_of(overhead: float, noise: float | None) -> float:
-    """Return the error of a measured overhead: the maximum of `noise` and the amount by which it is below 0.
+    """Return the error of a measured overhead: `noise`, or the size of a negative overhead if it is larger.
 
-    The true overhead is never negative. A negative value therefore shows an error of the machine, which can be as large
-    in the other direction.
+    The true overhead is never negative. A negative value is therefore an error of the measurement, which can be equally
+    large in the other direction.
     """
     return max(noise or 0.0, -overhead)
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* libquipu_offload.so: wrappers of functions that launch kernels and copy data (docs/design/offload.md).
  *
- * CUDA and HIP: functions of the driver and of the runtime. OpenMP: the properties of a kernel that its tool interface
- * does not give. Headers of these interfaces are not needed: streams, functions and similar arguments are addresses. */
+ * CUDA and HIP: functions of the driver and of the runtime. OpenMP: the functions of libomptarget, for
+ * properties of kernels that the tool interface of OpenMP does not contain. Headers of these interfaces are not needed:
+ * streams, functions and similar arguments are addresses. */
 #include "further.h"
 #include "hot.h"
 #define QUIPU_REGION_RUNTIME

@@ -100,7 +100,7 @@ class Decomposition:
 
     @property
     def rank(self) -> int:
-        """Number of components."""
+        """Return the number of components."""
         return int(self.factors[0].shape[1])
 
     def sweep(self, modes: Sequence[Mode], rows: Rows, penalty: Penalty, sweeps: int, robust: bool = True) -> None:

@@ -22,8 +22,8 @@ struct quipu_mpi_request {
     bool persistent;
     bool active; /* persistent: started and not complete */
     int processes;
-    bool has_partner; /* persistent: it sends messages to one rank, */
-    int partner;      /* which is this one in MPI_COMM_WORLD */
+    bool has_partner; /* persistent: whether it sends messages to one rank */
+    int partner;      /* this rank in MPI_COMM_WORLD */
 };
 
 /* Stores a request that MPI has just returned. */
@@ -54,7 +54,7 @@ struct quipu_mpi_completion {
     uint64_t bytes; /* received by the requests that are complete */
     MPI_Request *handles;
     MPI_Status *statuses;
-    void *memory; /* of more than a few */
+    void *memory; /* allocated if the call has many requests; otherwise NULL */
     MPI_Request few_handles[QUIPU_MPI_FEW];
     MPI_Status few_statuses[QUIPU_MPI_FEW];
 };

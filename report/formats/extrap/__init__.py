@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats of Extra-P: readers of all that it reads, writers of JSON and JSON Lines.
+"""Formats of Extra-P: readers of all its formats, writers of JSON and JSON Lines.
 
 text, json_experiment (and json_numbered, its older form), json_lines (and Talpas), archive (.extra-p): text or bytes to
 an experiment. write: experiments to JSON and JSON Lines.
 
-A value of a call path counts as exclusive, as it does for Extra-P, which takes values as they are.
+Values of call paths are read as exclusive values. Extra-P itself does not distinguish exclusive and inclusive values.
 """
 
 from __future__ import annotations
