@@ -141,8 +141,8 @@ def _facts(quality: str, found: Search, limit: Budget, point: Mapping[str, float
         *quality_fact(quality),
         ("target", ", ".join(f"{name}={number(value)}" for name, value in point.items())),
         ("search space", f"{counted(len(found.state.candidates), 'point', 'points')}, {known} of them measured"),
-        ("all of it", f"{core_hours(found.whole)} for {runs} of each point"),
-        ("budget", f"{core_hours(allowed)}, {percent(allowed / found.whole)} of all of it"),
+        ("full cost", f"{core_hours(found.whole)} for {runs} of each point"),
+        ("budget", f"{core_hours(allowed)}, {percent(allowed / found.whole)} of the full cost"),
         ("used so far", f"{core_hours(found.spent)}, {percent(found.spent / allowed)} of the budget"),
     ]
     if found.suggestions:

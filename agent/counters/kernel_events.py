@@ -45,7 +45,7 @@ def refused(event: Encoding) -> str:
         least = 1 if event.kernel else 2
         return f"the kernel forbids it (perf_event_paranoid is {level}): sysctl kernel.perf_event_paranoid={least}"
     if code in (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP):
-        return "this machine offers no hardware counter for it (a virtual machine without PMU?)"
+        return "this machine does not offer this hardware counter (a virtual machine without PMU?)"
     if code == errno.ENOSYS:
         return "this kernel has no perf events"
     return f"perf_event_open: {os.strerror(code)}" if code else ""

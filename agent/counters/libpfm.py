@@ -90,5 +90,5 @@ def encode(name: str) -> Encoding | str:
         name.encode("utf-8", "surrogateescape"), _USER, _PERF_EVENT, ctypes.byref(argument)
     )
     if code != _SUCCESS:
-        return f"libpfm4 knows no event {name} of this processor ({found.pfm_strerror(code).decode()})"
+        return f"libpfm4 does not know the event {name} of this processor ({found.pfm_strerror(code).decode()})"
     return Encoding(attributes.type, attributes.config, attributes.config1, attributes.config2)

@@ -25,7 +25,7 @@ def communication_of(processes: Iterable[RankedProcess]) -> tuple[CommunicationM
         for entry in (entry for text in texts for entry in text.split()):
             found = _ENTRY.fullmatch(entry)
             if found is None:
-                problems.append(f"rank {process.rank}: {entry[:60]!r} names no partners and was left out")
+                problems.append(f"rank {process.rank}: {entry[:60]!r} contains no partners and was left out")
                 continue
             partner = -1 if found[1] == "*" else int(found[1])
             sent, messages, fetched, gets = (int(found[place]) for place in range(2, 6))

@@ -18,10 +18,7 @@ from ..profile.reader import ProcessProfile, ProfileState
 
 ENDED_WELL = RunMetadata(exit_code=0)
 _MOST_NAMED = 4  # processes in a message
-_RETURNED = (
-    " returned from main without MPI_Finalize, which destructors of static objects may call: "
-    "what they do is not simulated"
-)
+_RETURNED = " returned from main without MPI_Finalize: MPI calls of destructors of static objects are not simulated"
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,9 +178,9 @@ def _problems_of_mpi(profile: ProcessProfile, metadata: RunMetadata) -> tuple[st
         if launcher := attributes.get("other_launcher"):
             launcher = _CALLED.get(launcher, launcher)
             found.append(
-                f"{launcher}, which Quipu did not start, made it a rank of a job: MPI was not counted"
+                f"{launcher}, which Quipu did not start, started the process: MPI was not counted"
                 if metadata.launcher.get("refused")  # another problem gives the reason
-                else f"{launcher}, which Quipu did not start, made it a rank of a job: MPI was not counted. Give the "
+                else f"{launcher}, which Quipu did not start, started the process: MPI was not counted. Give the "
                 "launcher to quipu run, or call it by its name without changing PATH"
             )
     elif attributes.get("spawned") != "1" and size and isinstance(launched, int) and 0 < launched < size:

@@ -230,7 +230,8 @@ def counter_places(words: Words, ends: IntArray, nodes: NodeArrays, problems: li
     strange = start.size - int(known.sum())
     if strange:
         problems.append(
-            f"{strange} records of counters belong to no call path, or to one that has others, and were left out"
+            f"{strange} records of counters belong to no call path, or to a call path that already has counters: "
+            "they were left out"
         )
     start, node = start[first[known]], place[known]
     length = count[start]

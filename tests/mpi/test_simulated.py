@@ -190,8 +190,8 @@ def test_a_rank_that_leaves_the_end_of_mpi_to_a_static_object_is_complete(build:
     archive = simulated(build("late_end", "quipu-smpicxx"), 3, tmp_path)
     assert not archive.metadata.partial
     assert archive.metadata.problems == (
-        "the program returned from main without MPI_Finalize, which destructors of static objects may call: "
-        "what they do is not simulated",
+        "the program returned from main without MPI_Finalize: MPI calls of destructors of static objects are not "
+        "simulated",
     )
     assert table(archive, "visits")[("main", "MPI_Allreduce"), 2] == 3
 

@@ -285,5 +285,7 @@ def _ranks(campaign: Campaign, task: Task, options: LaunchOptions) -> int:
     except (ValueError, QuipuError) as error:
         raise MeasurementError(f"{campaign.path}: scheduler.ranks: {error}") from error
     if ranks is None:
-        raise MeasurementError(f'{campaign.path}: scheduler.ranks is missing: the ranks of a job, like ranks = "{{p}}"')
+        raise MeasurementError(
+            f'{campaign.path}: scheduler.ranks is missing: give the number of ranks of a job, such as ranks = "{{p}}"'
+        )
     return ranks

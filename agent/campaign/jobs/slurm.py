@@ -77,7 +77,7 @@ _ADVICE = (
     ),
     (
         "(QOS|Assoc|Max).*",
-        "it begins when other jobs use less of this limit, and never if the limit applies to each job",
+        "it begins when other jobs use less of this limit; a limit for single jobs never lets it begin",
     ),
 )
 

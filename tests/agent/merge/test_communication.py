@@ -57,7 +57,7 @@ def test_a_run_without_partners_has_no_matrix(tmp_path: Path) -> None:
 def test_nonsense_is_left_out_and_said(tmp_path: Path, text: str) -> None:
     archive = merged(tmp_path, {"partners:0": f"1:8:1:0:0 {text}"}, {})
     assert pairs(archive) == [(0, 1, 8, 1)]
-    assert any("names no partners" in problem for problem in archive.metadata.problems)
+    assert any("contains no partners" in problem for problem in archive.metadata.problems)
 
 
 @pytest.mark.parametrize(

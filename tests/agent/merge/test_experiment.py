@@ -100,7 +100,7 @@ def test_runs_that_are_left_out_for_the_same_reason_share_a_note(tmp_path: Path)
 
 def test_what_is_doubtful_of_many_runs_is_told_once(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    told = "returned from main without MPI_Finalize, which destructors of static objects may call: what they do is not"
+    told = "returned from main without MPI_Finalize: MPI calls of destructors of static objects are not"
     for p in (2, 4):
         measure(runs, {"p": p}, p, attributes={"mpi_library": "SMPI", "returned": "1"})
     assert load_experiment(runs).notes == (f"all 2 runs: the program {told} simulated",)
