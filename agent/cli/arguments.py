@@ -27,7 +27,7 @@ def make_strict(command: Any) -> None:
 
 
 def _reading(kind: Any, is_good: Callable[[str], bool], fault: str) -> Callable[[Any, Any, Any], Any]:
-    """Return a conversion like that of the type `kind` which refuses texts for which `is_good` is false."""
+    """Return the conversion of the type `kind`, but with a usage error for texts for which `is_good` is false."""
     usual = kind.convert
 
     def convert(value: Any, parameter: Any, context: Any) -> Any:

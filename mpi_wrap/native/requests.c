@@ -34,7 +34,7 @@ struct part {
 } __attribute__((aligned(64)));
 
 static struct part parts[PARTS];
-static _Atomic uint64_t inserted; /* also the clock of the table */
+static _Atomic uint64_t inserted; /* number of inserted entries, which is also the time of an insertion */
 static _Atomic uint64_t removed;
 
 static uint64_t key_of(MPI_Request handle) {
@@ -56,7 +56,7 @@ static struct part *lock_part(uint64_t hash) {
 
 static void unlock_part(struct part **part) { atomic_flag_clear_explicit(&(*part)->lock, memory_order_release); }
 
-/* The part of this hash, locked to the end of the block. */
+/* Defines `part`: the part of the table for this hash, locked until the end of the block. */
 // NOLINTNEXTLINE(bugprone-macro-parentheses): the name of a variable
 #define LOCKED_PART(part, hash) __attribute__((cleanup(unlock_part))) struct part *part = lock_part(hash)
 
@@ -88,7 +88,7 @@ static bool grow(struct part *part) {
     return true;
 }
 
-/* The link to the newest entry of this handle that is not later than `time`; NULL if there is none. */
+/* Returns the link to the newest entry of this handle that is not later than `time`; NULL without such an entry. */
 static struct entry **find(struct part *part, uint64_t hash, uint64_t key, uint64_t time) {
     if (part->buckets == 0)
         return NULL;

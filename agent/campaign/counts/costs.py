@@ -47,7 +47,7 @@ class Costs:
         return any(one.counts_only and one.simulated == simulated for one in self._known)
 
     def seconds(self, ranks: int, others: Point, simulated: bool, unknown: float = 1.0) -> float | None:
-        """Return the estimated seconds of a count-only run; None if there is no run of this kind.
+        """Return the estimated seconds of a count-only run; None before the first run of this kind.
 
         The estimate extrapolates from the run with the next lower number of ranks. It grows with a power of the ranks
         per processor; the exponent is fitted to the two runs before, and is at least 1 for processes. unknown: the
