@@ -177,7 +177,7 @@ def test_known_metrics_are_those_of_the_runtime() -> None:
             5,
             "metric <default> of region f has 1 DATA lines for 2 points",
         ),
-        ("PARAMETER p\nPOINTS 4 8\nDATA 1", 3, "only 1 DATA lines"),
+        ("PARAMETER p\nPOINTS 4 8\nDATA 1", 3, "has 1 DATA lines for 2 points"),
         ("PARAMETER p\nPOINTS 4\nMETRIC", 3, "METRIC without anything"),
         ("PARAMETER p\nPOINTS 4\nPARAMETER n", 3, "PARAMETER after POINTS"),
         ("PARAMETER p\nPOINTS 4\n\nMETRICS t", 4, "'METRICS' is not a keyword"),

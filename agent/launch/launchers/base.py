@@ -117,8 +117,9 @@ def find_program(name: str, environment: Mapping[str, str], folders: Sequence[Pa
             return candidate
     if any((folder / name).is_dir() for folder in folders):
         raise NothingStarted(f"{name}: is a folder, not a program")
-    hint = "" if "/" in name else " in PATH (write ./ before the name of a program in this folder)"
-    raise NothingStarted(f"{name}: the program does not exist{hint}")
+    if "/" in name:
+        raise NothingStarted(f"{name}: the program does not exist")
+    raise NothingStarted(f"{name}: is not in PATH; write ./{name} for a program in this folder")
 
 
 def is_program(name: str, environment: Mapping[str, str], folder: Path = Path()) -> bool:

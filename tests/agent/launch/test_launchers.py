@@ -283,7 +283,7 @@ def test_several_nodes_get_the_variables_by_x(folder: Path, option: str) -> None
     ("command", "version", "message"),
     [
         ("mpirun -n 2 ./missing", OPEN_MPI_4, r"\./missing: the program does not exist"),
-        ("mpirun -n 2 missing", OPEN_MPI_4, "missing: the program does not exist in PATH"),
+        ("mpirun -n 2 missing", OPEN_MPI_4, "missing: is not in PATH; write ./missing"),
         ("mpirun -n 2 ./data.txt", OPEN_MPI_4, "not executable; run: chmod"),
         ("mpirun -n 2 ./bin", OPEN_MPI_4, "is a folder"),
         ("mpirun -n 2", OPEN_MPI_4, "no program to start"),

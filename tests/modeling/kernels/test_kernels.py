@@ -269,7 +269,7 @@ def test_a_clock_that_is_a_parameter_tells_memory_and_computation_apart() -> Non
         model_program(experiment, MACHINE, size="f", frequency="f")
     with pytest.raises(ModelingError, match="D=10000 cannot be the clock of a core"):
         model_program(experiment, MACHINE, frequency="D")
-    with pytest.raises(ModelingError, match="the clock is a parameter"):
+    with pytest.raises(ModelingError, match="the clock frequency is a parameter"):
         moved(model, MACHINE, MACHINE)
 
 
