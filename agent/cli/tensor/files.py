@@ -148,11 +148,11 @@ def _code(model: ColumnModel, name: str, value: str, option: str, where: str) ->
         levels = model.levels[name]
         if value not in levels:
             known, how = ", ".join(map(in_quotes, levels)), _how_to_quote(option)
-            raise UsageError(f"{where}: {value!r} was not measured; there are: {known}{how}")
+            raise UsageError(f"{where}: {value!r} was not measured; choose one of: {known}{how}")
         return float(levels.index(value))
     number = number_or_nan(value)
     if not math.isfinite(number):
         raise UsageError(f"{where}: {value!r} is not a finite number")
     if name in model.categorical and number not in (measured := measured_values(model, name)):
-        raise UsageError(f"{where}: {value!r} was not measured; there are: {', '.join(f'{one:g}' for one in measured)}")
+        raise UsageError(f"{where}: {value!r} was not measured; choose one of: {', '.join(f'{one:g}' for one in measured)}")
     return number
