@@ -107,7 +107,7 @@ def test_tables_of_pandas(heat: Path) -> None:
     assert list(run.frame().columns) == list(run.metrics)
     statistics = run.statistics_frame("blocks")
     assert statistics.loc["main->sweep", "sum"] == frame["blocks"].groupby("callpath").sum()["main->sweep"]
-    with pytest.raises(ModelingError, match="has no metric 'flops'; it has: visits, time"):
+    with pytest.raises(ModelingError, match="has no metric 'flops'; choose one of: visits, time"):
         run.frame("flops")
     few = replace(run, values=None)
     with pytest.raises(ModelingError, match="statistics over ranks only"):

@@ -187,7 +187,7 @@ def test_a_number_that_is_no_measured_category(quipu_here: Quipu, solvers: Path,
     assert quipu_here("tensor", "fit", solvers, *arguments).code == 0
     answer = quipu_here("tensor", "tune", "m.json", *option)
     assert answer.code != 0
-    assert "'13' was not measured; there are: 1, 2, 3" in answer.err
+    assert "'13' was not measured; choose one of: 1, 2, 3" in answer.err
 
 
 def test_a_category_has_no_spacing(quipu_here: Quipu, solvers: Path) -> None:
