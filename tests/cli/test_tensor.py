@@ -302,7 +302,7 @@ def test_names_and_categories_in_quotes(quipu_here: Quipu, odd_names: Path) -> N
     [
         (
             ("--at", "layout=col,major"),
-            """there are: "col,major", "row=major"; write a name or value with a comma or = in""",
+            """choose one of: "col,major", "row=major"; write a name or value with a comma or = in""",
         ),
         (
             ("--at", "q=3"),
