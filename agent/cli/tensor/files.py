@@ -154,5 +154,7 @@ def _code(model: ColumnModel, name: str, value: str, option: str, where: str) ->
     if not math.isfinite(number):
         raise UsageError(f"{where}: {value!r} is not a finite number")
     if name in model.categorical and number not in (measured := measured_values(model, name)):
-        raise UsageError(f"{where}: {value!r} was not measured; choose one of: {', '.join(f'{one:g}' for one in measured)}")
+        raise UsageError(
+            f"{where}: {value!r} was not measured; choose one of: {', '.join(f'{one:g}' for one in measured)}"
+        )
     return number
