@@ -30,10 +30,10 @@ from ..priors.slowdown import LEAST_VALUES
 from ..priors.untimed import timed_owners, with_times_at_callers
 from .communication import Transfer, table_amounts, transfers
 from .counted import predicted, predicted_counts
-from .rates import INSTRUCTION, NOISES, Rate, Work, rates
+from .rates import INSTRUCTION, KINDS, NOISES, Rate, Work, rates
 
 _LEAST_SHARE = 5e-4  # share of the time of the program; smaller call paths are not used to estimate the noise
-_ROUNDS = 30  # iterations in which the frequencies of the noise levels converge
+_ROUNDS = 30  # iterations in which the frequencies of noise levels and kinds converge
 _FEWEST = 3  # configurations that models of time need
 _QUANTILES = np.array([NormalDist().inv_cdf((level + 0.5) / 21) for level in range(21)])
 _RANGE = (0.15, 0.7, 0.15)  # weights of the lower, middle and upper amount of work
@@ -110,20 +110,20 @@ class Rates:
         share = np.divide(seconds, whole, out=np.zeros_like(seconds), where=whole > 0).max(axis=1)
         works = {path: self._works(path) for path in self._computing}
         loud = [path for path in works if share[path] >= _LEAST_SHARE]
-        fits = {path: [self._fit(times[path], works[path], noise) for noise in NOISES] for path in loud}
+        fits = {path: dict(enumerate(self._fit(times[path], works[path], noise) for noise in NOISES)) for path in loud}
         fits = {path: own for path, own in fits.items() if own[0]}
-        how_often = _how_often([[_evidence(found) for found in own] for own in fits.values()])
-        usual = NOISES[int(np.argmax(how_often))]
+        how_often = _how_often([[_evidence(found) for found in own.values()] for own in fits.values()])
+        usual = int(np.argmax(how_often.sum(axis=1)))
         result = {}
         for path, work in works.items():
-            if path in fits:
-                result[path] = [
-                    replace(rate, ln_weight=rate.ln_weight + more)
-                    for found, more in zip(fits[path], np.log(how_often).tolist(), strict=True)
-                    for rate in found
-                ]
-            elif own := self._fit(times[path], work, usual):
-                result[path] = own
+            own = fits.get(path) or {usual: self._fit(times[path], work, NOISES[usual])}
+            known = [
+                replace(rate, ln_weight=rate.ln_weight + float(np.log(how_often[level, rate.kind])))
+                for level, found in own.items()
+                for rate in found
+            ]
+            if known:
+                result[path] = known
         return result
 
     @cached_property
@@ -274,21 +274,26 @@ def _prediction(known: Distribution, beyond: bool) -> Prediction:
     return Prediction(middle, lower, upper, beyond)
 
 
-def _evidence(found: list[Rate]) -> float:
-    return float(np.logaddexp.reduce([rate.ln_weight for rate in found])) if found else 0.0
+def _evidence(found: list[Rate]) -> list[float]:
+    """Return the logarithm of the evidence of each kind of rate, summed over the kinds of work."""
+    return [
+        float(np.logaddexp.reduce([rate.ln_weight for rate in found if rate.kind == kind]))
+        for kind in range(len(KINDS))
+    ]
 
 
-def _how_often(evidence: Sequence[Sequence[float]]) -> NDArray[np.float64]:
-    """Return the frequency of each noise level of NOISES among the call paths; the sum is 1, shape (noises,).
+def _how_often(evidence: Sequence[Sequence[Sequence[float]]]) -> NDArray[np.float64]:
+    """Return how often each noise level occurs with each kind of rate; the sum is 1, shape (noises, kinds).
 
-    Empirical Bayes by expectation maximization, with one pseudo-observation per level. evidence: ln evidence of each
-    call path at each level.
+    Empirical Bayes by expectation maximization over the call paths, with one pseudo-observation per noise level, whose
+    kinds occur as in KINDS. evidence: ln evidence of each call path, at each level, of each kind.
     """
-    result = np.full(len(NOISES), 1.0 / len(NOISES))
+    expected = np.tile(KINDS, (len(NOISES), 1))
+    result = expected / expected.sum()
     for _ in range(_ROUNDS if evidence else 0):
         known = np.array(evidence) + np.log(result)
-        weights = np.exp(known - known.max(axis=1, keepdims=True))
-        counted = 1.0 + (weights / weights.sum(axis=1, keepdims=True)).sum(axis=0)
+        weights = np.exp(known - known.max(axis=(1, 2), keepdims=True))
+        counted = expected + (weights / weights.sum(axis=(1, 2), keepdims=True)).sum(axis=0)
         result = counted / counted.sum()
     return np.asarray(result)
 

@@ -24,6 +24,8 @@ Flags = NDArray[np.bool_]
 
 NOISES = (0.015, 0.03, 0.06, 0.12, 0.25, 0.5)
 """Relative errors of one measurement that a call path may have."""
+KINDS = (0.5, 0.25, 0.25)
+"""Expected shares of call paths with a steady rate, a changing rate, and a steady rate with a start; the sum is 1."""
 INSTRUCTION = 2e-10
 """Seconds that a unit of work usually takes."""
 _LACK_OF_FIT = 0.03  # relative error that all repetitions of a configuration share
@@ -37,7 +39,6 @@ _STEADY_BY_BANDWIDTH = 0.012
 _CHANGING = 0.15
 _SETTLES = 2.0
 _START = 0.6  # time that does not depend on the work, as a share of the smallest time
-_BITS = 1.0  # penalty of a changing rate, and of a start
 _SHARING = 0.16  # growth of the rate from one rank to very many that share a memory
 _SHARING_DEVIATES = 0.05  # its standard deviation
 _RATES_DIFFER = 1.5  # standard deviation of ln rate between call paths
@@ -55,6 +56,7 @@ class Work:
 class Rate:
     """The posterior of the rate for one kind of work.
 
+    - kind: index in KINDS.
     - ln_weight: logarithm of the evidence, not normalized.
     - seconds: seconds per unit at the largest measured work, before growth.
     - start: seconds that do not depend on the work.
@@ -63,6 +65,7 @@ class Rate:
     """
 
     work: Work
+    kind: int
     ln_weight: float
     seconds: float
     start: float
@@ -86,7 +89,7 @@ class Rate:
 
 
 def rates(times: Floats, works: Sequence[Work], ranks: Floats, bandwidth: float, noise: float) -> list[Rate]:
-    """Return the posteriors of the rate of a call path for each work, growth and start; empty without times.
+    """Return the posteriors of the rate of a call path for each work and kind; empty without times.
 
     times: seconds (configurations, repetitions), NaN where not measured; ranks: (configurations,); bandwidth: bytes
     loaded and stored per second; noise: relative error of one measurement.
@@ -96,7 +99,7 @@ def rates(times: Floats, works: Sequence[Work], ranks: Floats, bandwidth: float,
         return []
     variance = _LACK_OF_FIT**2 + (noise**2 + (_TICK / middle) ** 2) * repeated
     steady = _STEADY + _STEADY_BY_BANDWIDTH * _beyond_memory(bandwidth)
-    kinds = ((0.0, steady, 0.0), (_BITS, _CHANGING, 0.0), (_BITS, steady, _START * float(middle.min())))
+    kinds = ((steady, 0.0), (_CHANGING, 0.0), (steady, _START * float(middle.min())))
     found = []
     for work in works:
         own = work.measured[there]
@@ -104,16 +107,16 @@ def rates(times: Floats, works: Sequence[Work], ranks: Floats, bandwidth: float,
             continue
         place = np.stack([np.log2(own) - np.log2(work.measured.max()), 1.0 - 1.0 / ranks[there]], axis=1)
         mean = _mean(place, bandwidth)
-        for bits, scale, start in kinds:
+        for kind, (scale, start) in enumerate(kinds):
             left = middle - start
             covariance = _covariance(place, place, scale) + np.diag(variance * (middle / left) ** 2)
             inverse = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
             beyond = np.log(left / own) - mean
             solved = inverse @ beyond
-            weight = -0.5 * beyond @ solved - 0.5 * np.linalg.slogdet(covariance)[1] - bits * math.log(2)
+            weight = -0.5 * beyond @ solved - 0.5 * np.linalg.slogdet(covariance)[1]
             level = _mean(np.zeros((1, 2)), bandwidth) + _covariance(np.zeros((1, 2)), place, scale) @ solved
             seconds = math.exp(level[0])
-            found.append(Rate(work, float(weight), seconds, start, place, solved, inverse, scale, bandwidth))
+            found.append(Rate(work, kind, float(weight), seconds, start, place, solved, inverse, scale, bandwidth))
     return found
 
 
