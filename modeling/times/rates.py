@@ -40,8 +40,8 @@ _CHANGING = 0.15
 _SETTLES = 2.0
 _START = 0.6  # time that does not depend on the work, as a share of the smallest time
 _SHARING = 0.16  # growth of the rate from one rank to very many that share a memory
-_SHARING_DEVIATES = 0.05  # its standard deviation
-_RATES_DIFFER = 1.5  # standard deviation of ln rate between call paths
+_SHARING_DEVIATES = 0.1  # its standard deviation
+_RATES_DIFFER = 1.0  # standard deviation of ln rate between call paths
 
 
 @dataclass(frozen=True, eq=False)
