@@ -24,7 +24,7 @@ from .amounts import Amount, Counted, Models, product, summed
 from .counts import Counters, Counts
 from .growth import Method, growths
 from .identify import Kernel
-from .refinement import DOUBT, UNHIDDEN, CpiAndBlocking, deviation, from_stalls, refined
+from .refinement import DOUBT, UNHIDDEN, CpiAndBlocking, from_stalls, refined
 from .reuse import Costs, ReuseTime, reuse_time
 from .served import served
 from .variables import Variables
@@ -121,12 +121,6 @@ class KernelModel:
         use = (self.counts.instructions > 0) & (self.counts.time > 0)
         many = np.where(use, self.counts.instructions, np.nan)
         return np.asarray(np.maximum(self.counts.time - blocked, 0.0) * self.clocks / many)
-
-    @property
-    def cpi_deviation(self) -> float:
-        """Return the deviation of CPI over the configurations (Eq. 4); NaN without instructions."""
-        known = self.cpi[np.isfinite(self.cpi)]
-        return deviation(known) if known.size else float("nan")
 
     @property
     def blocking(self) -> float:

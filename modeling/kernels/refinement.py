@@ -57,11 +57,6 @@ UNKNOWN = CpiAndBlocking(0.0, 0.0, 0.0, "", 0.0, 0.0)
 """Return the result for call paths without instructions."""
 
 
-def deviation(cpi: FloatArray) -> float:
-    """Return Σ (CPI_p - mean)² / (n - 1) over the configurations (Eq. 4)."""
-    return float(np.sum((cpi - cpi.mean()) ** 2) / (cpi.size - 1)) if cpi.size > 1 else 0.0
-
-
 def from_stalls(counts: Counts, latencies: Mapping[str, float], clocks: FloatArray) -> CpiAndBlocking:
     """Return CPI without stalls, and BF_mem = T_stall / T_mem (Eq. 3), as means over the configurations.
 
