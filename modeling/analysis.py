@@ -133,24 +133,31 @@ def fit_metrics(
     """Return models of the exclusive values of these metrics, one per call path.
 
     Each cost is modeled separately. Costs of oversubscribed configurations are not used if enough others exist.
-    laws: of all counts, if they are known. Where loops were counted, exact laws are the models of their counts.
+    laws: of all counts, if they are known. Where loops were counted, exact laws are the models of their counts. Without
+    loops, they are the models of counts that no other formula reproduces.
     """
     points, parameters, executed = experiment.points, experiment.parameters, experiment.executed
     names = list(metrics)
     effort = [name for name in names if experiment.metrics[name].is_effort]
-    if experiment.classes is None or options.selector != DEFAULT.selector:
+    if options.selector != DEFAULT.selector:
         laws = None
     elif laws is None:
         laws = count_models(experiment.only(effort))
-    lawful = {name: _exact_laws(laws, name, len(experiment.tree)) for name in effort}
-    rest = {name: [path for path, model in enumerate(own) if model is None] for name, own in lawful.items()}
-    flags = None if executed is None else [executed[paths] for paths in rest.values()]
-    values = [experiment.values[name][paths] for name, paths in rest.items()]
+    exact = {name: _exact_laws(laws, name, len(experiment.tree)) for name in effort}
+    if experiment.classes is None:
+        paths = {name: list(range(len(experiment.tree))) for name in effort}
+    else:
+        paths = {name: [path for path, law in enumerate(own) if law is None] for name, own in exact.items()}
+    flags = None if executed is None else [executed[own] for own in paths.values()]
+    values = [experiment.values[name][own] for name, own in paths.items()]
     found = fit_counts(points, values, parameters, options, flags, "modeling counts")
     result: dict[str, list[Model | NoModel]] = {}
     for name, models in zip(effort, found, strict=True):
-        others = dict(zip(rest[name], models, strict=True))
-        result[name] = [others[path] if model is None else model for path, model in enumerate(lawful[name])]
+        others = dict(zip(paths[name], models, strict=True))
+        result[name] = [
+            law if law is not None and not _reproduces(others.get(path)) else others[path]
+            for path, law in enumerate(exact[name])
+        ]
     for name in steps("modeling costs", [name for name in names if name not in result]):
         costs = dedicated_times(experiment, name)[0]
         result[name] = fit_models(points, costs, experiment.metrics[name], parameters, options, executed)
@@ -168,7 +175,7 @@ def _exact_laws(laws: CountModels | None, metric: str, paths: int) -> list[Model
     return [model if laws.is_exact(metric, path) and _reproduces(model) else None for path, model in models]
 
 
-def _reproduces(model: Model | NoModel) -> bool:
+def _reproduces(model: Model | NoModel | None) -> bool:
     """Return whether a model reproduces all counts."""
     return isinstance(model, Model) and model.quality is not None and model.quality.rms_relative < _ROUNDING
 
