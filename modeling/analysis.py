@@ -168,11 +168,22 @@ def fit_metrics(
 
 
 def _exact_laws(laws: CountModels | None, metric: str, paths: int) -> list[Model | NoModel | None]:
-    """Return the exact laws of a metric as models, per call path; None without an exact law."""
+    """Return the exact laws of a metric as models, per call path; None without an exact law.
+
+    Without loops, at least one count must confirm the coefficients of a law.
+    """
     if laws is None or metric not in laws.metrics:
         return [None] * paths
-    models = enumerate(models_of(laws, metric))
-    return [model if laws.is_exact(metric, path) and _reproduces(model) else None for path, model in models]
+    sure = laws.experiment.classes is not None
+    return [
+        model
+        if laws.is_exact(metric, path)
+        and isinstance(model, Model)
+        and _reproduces(model)
+        and (sure or laws.can_confirm(metric, path, len(model.terms) + (model.constant != 0)))
+        else None
+        for path, model in enumerate(models_of(laws, metric))
+    ]
 
 
 def _reproduces(model: Model | NoModel | None) -> bool:

@@ -54,7 +54,7 @@ def call_graph(program: Path, libraries: Sequence[Path] = ()) -> CallGraph:
         files += object_files(library)
     if not files:
         raise SectionMissing(
-            program, "contains no call graph: build it with the Quipu compiler wrappers, and do not strip it"
+            program, "contains no call graph: build it with the compiler wrappers, and do not strip it"
         )
     return joined(files)
 

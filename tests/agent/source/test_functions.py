@@ -54,7 +54,7 @@ def test_files_without_facts(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("#!/bin/sh\n")
     with pytest.raises(FormatError, match="not a program or object file"):
         static_functions(tmp_path / "text")
-    with pytest.raises(FormatError, match="build it with the Quipu compiler wrappers"):
+    with pytest.raises(FormatError, match="build it with the compiler wrappers"):
         static_functions(Path(shutil.which("true") or "/bin/true"))
 
 
