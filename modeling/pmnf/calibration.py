@@ -129,8 +129,6 @@ SHARE_MISSED = 0.05
 # --- counts that rise in steps: tests/modeling/pmnf/test_steps.py, benchmarks/effort_sums.py
 # Units of steps that are tried: lengths of sorted runs before merging, blocks, leaves of trees.
 STEPS_MOST_UNIT = 64
-# Counts that a sum must reproduce in addition to the number of its coefficients.
-STEPS_LEAST_FREE = 2
 # Smallest number of steps in the values, largest number of functions in a sum, and sums with small residuals that are
 # tried for exactness.
 STEPS_LEAST, STEPS_MOST_TERMS, STEPS_TRIED = 2, 3, 32
@@ -145,6 +143,8 @@ STEPS_BEFORE_ONE = 2
 STEPS_DEVIATING_BASES, STEPS_LEAST_GAIN = (2, 4), 0.0
 
 # --- counts of work in blocks: tests/modeling/pmnf/test_blocks.py
+# Counts that a sum must reproduce in addition to the number of its coefficients.
+BLOCKS_LEAST_FREE = 2
 # Sizes of blocks that are tried: all up to the first number, then powers of two up to the second; smallest number of
 # different block counts.
 BLOCKS_MOST_SIZE, BLOCKS_MOST_SIZE_DOUBLED, BLOCKS_LEAST = 4096, 24, 3

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ...experiment import FloatArray
 from ..calibration import (
     BLOCKS_LEAST,
+    BLOCKS_LEAST_FREE,
     BLOCKS_LEAST_GAIN,
     BLOCKS_MOST_NUMBERS,
     BLOCKS_MOST_PARAMETERS,
@@ -29,7 +30,6 @@ from ..calibration import (
     BLOCKS_NEAR,
     BLOCKS_TRIED,
     EXACT,
-    STEPS_LEAST_FREE,
     WHOLE_UP_TO,
 )
 from ..data.noise import Repetitions
@@ -216,7 +216,7 @@ class _Table:
             free = counts.shape[1] - len(family)
             gain = missed * free / counts.shape[1] - np.log(products * tried) - BLOCKS_LEAST_GAIN
             rows = np.flatnonzero((gain >= 0.0) & [not found for found in result])
-            if free < STEPS_LEAST_FREE or not rows.size:
+            if free < BLOCKS_LEAST_FREE or not rows.size:
                 continue
             left = self._left(family, counts[rows])
             limit = (BLOCKS_NEAR * counts[rows].max(axis=1)) ** 2 * counts.shape[1]

@@ -18,7 +18,7 @@ from ..criterion.one_process import reproduces
 from ..data.noise import Repetitions
 from ..data.preparation import ranges, take
 from ..model import Alternative, Model, Term, evaluate
-from ..proposers.steps import SteppedSum, SteppedSums, functions_of, likeliest_of_alike, sums_of
+from ..proposers.steps import SteppedSum, SteppedSums, likeliest_of_alike
 from .deviating_steps import DeviatingSteps
 
 _Flags = NDArray[np.bool_]
@@ -71,24 +71,6 @@ def by_steps(
             found = deviating.models([former[path] for path in own_paths.tolist()])
             result |= {path: own for path, own in zip(own_paths.tolist(), found, strict=True) if own is not None}
     return result
-
-
-def by_steps_of(known: Sequence[Model], points: FloatArray, values: FloatArray, former: Model) -> Model | None:
-    """Return the model of counts (C,) with the steps of other counts of the same loops; None if none reproduces them.
-
-    known: the models of these other counts, exact and of one parameter; former: the model of the counts.
-    """
-    parameters = {factor.parameter for model in known for term in model.terms for factor in term.factors}
-    whole = bool((values == np.round(values)).all())
-    if len(parameters) != 1 or not whole:
-        return None
-    (name,) = parameters
-    others = [other.terms for model in known for other in model.alternatives]
-    steps, powers = functions_of(term for terms in (*(model.terms for model in known), *others) for term in terms)
-    plain = (1, 0, 0)
-    powers = powers if plain in powers else [plain, *powers]
-    sums = sums_of(points[:, former.parameters.index(name)], values, steps, powers)
-    return _model(sums, points, values, former.parameters, name, former.notes) if sums else None
 
 
 def _model(

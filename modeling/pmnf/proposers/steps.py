@@ -10,7 +10,7 @@ evidence of the counts exceeds the number of tried sums.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -30,7 +30,6 @@ from ..calibration import (
     NEARLY_EXACT,
     STEPS_BEFORE_ONE,
     STEPS_LEAST,
-    STEPS_LEAST_FREE,
     STEPS_MOST_TERMS,
     STEPS_MOST_UNIT,
     STEPS_TRIED,
@@ -41,7 +40,6 @@ from ..model import Factor, Term
 from ..model.steps import BASES, Steps
 
 # Powers of x, of base^k, and of k in the tried functions.
-_CONSTANT = (0, 0, 0)
 _PLAIN = ((1, 0, 0), (2, 0, 0))
 _STEPPED = ((1, 0, 1), (0, 0, 1), (0, 1, 0), (2, 0, 1), (1, 1, 0), (0, 1, 1), (0, 0, 2), (1, 0, 2), (0, 2, 0))
 Powers = tuple[int, int, int]
@@ -158,44 +156,6 @@ class SteppedSums:
         table = np.array(rows)
         scale = np.maximum(np.abs(table).max(axis=1), 1.0)
         return table / scale[:, None], scale
-
-
-def sums_of(x: FloatArray, values: FloatArray, steps: Iterable[Steps], powers: Sequence[Powers]) -> list[SteppedSum]:
-    """Return the sums of functions with these powers, and a constant, that reproduce the values (C,) at `x` (C,).
-
-    They are sorted by their scores; other counts of the same loops must confirm these functions. If the values show too
-    few steps to distinguish all of them, sums with one function less, or without a constant, are tried.
-    """
-    found = []
-    everything: list[Powers] = [_CONSTANT, *powers]
-    fewer = [[own for own in everything if own != left_out] for left_out in everything]
-    for own in steps if x.size >= len(everything) + STEPS_LEAST_FREE else ():
-        columns = {one: _column(x, own, one) for one in everything}
-        apart = np.linalg.matrix_rank(np.array([column / column.max() for column in columns.values()]))
-        for chosen in [everything] if apart == len(everything) else fewer:
-            coefficients = solved(np.array([columns[one] for one in chosen]), np.ones(len(chosen)), values)
-            if coefficients is not None and (len(chosen) == len(everything) or _of_loops(chosen, coefficients)):
-                sizes = dict(zip(chosen, coefficients, strict=True))
-                constant = sizes.pop(_CONSTANT, 0.0)
-                found.append(SteppedSum(own, constant, tuple((size, one) for one, size in sizes.items() if size)))
-    return sorted(found, key=lambda own: own.score)
-
-
-def _of_loops(powers: Sequence[Powers], coefficients: Sequence[float]) -> bool:
-    """Return whether at most the constant is negative, and no larger than a coefficient: a loop that ends earlier."""
-    others = [size for one, size in zip(powers, coefficients, strict=True) if one != _CONSTANT]
-    return min(others) >= 0.0 and -min(coefficients) <= max(others)
-
-
-def functions_of(terms: Iterable[Term]) -> tuple[list[Steps], list[Powers]]:
-    """Return the steps in terms of sums with steps, and the powers of all terms, each once."""
-    steps, powers = dict[Steps, None](), dict[Powers, None]()
-    for term in terms:
-        plain = sum(int(factor.exponent) for factor in term.factors if factor.steps is None)
-        stepped = [factor for factor in term.factors if factor.steps is not None]
-        steps |= {factor.steps: None for factor in stepped if factor.steps is not None}
-        powers[plain, sum(int(own.exponent) for own in stepped), sum(own.log for own in stepped)] = None
-    return list(steps), list(powers)
 
 
 def _column(x: FloatArray, steps: Steps | None, powers: Powers) -> FloatArray:
