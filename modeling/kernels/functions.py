@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fitting functions of APMT: a·g(x) + b with g among powers, logarithms and an exponential, by the highest R².
+"""The fitting functions a·g(x) + b of APMT, where g is a power, a logarithm, x·log2(x) or an exponential.
 
 Section 3.3 of the paper (kernels/__init__.py): "a set of linear fitting functions including polynomial, exponential and
 logarithm for each hardware counter". The function with the highest R² is selected.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 from scipy.stats import t as student
@@ -25,7 +25,7 @@ _COVERAGE = 0.90  # probability of intervals, as for all models
 
 @dataclass(frozen=True)
 class Form:
-    """g(x) and its text. scale: x is relative to the largest measured value, as exponentials need."""
+    """g(x) and its text. scaled: g is evaluated at x divided by the largest measured x, because exp(x) overflows."""
 
     text: str
     function: Callable[[FloatArray], FloatArray]
@@ -51,9 +51,9 @@ FORMS = (
 class Fitted:
     """The function a·g(x) + b.
 
-    r2: the coefficient of determination; error: standard deviation of the residuals; points: their number. largest: the
-    largest measured x, the unit of scaled functions. mean, spread: mean of g at the measured points, and its sum of
-    squares about the mean.
+    - r2: the coefficient of determination. error: standard deviation of the residuals. points: their number.
+    - largest: the largest measured x. Functions with `scaled` get x / largest.
+    - mean, spread: mean of g at the measured points, and its sum of squares about the mean; infinite for a constant.
     """
 
     form: Form
@@ -67,12 +67,16 @@ class Fitted:
     spread: float
 
     def at(self, x: float) -> Prediction:
-        """Return the value at x, not below 0, and the 90 % interval of the regression line."""
+        """Return the value at x, not below 0, and the 90 % interval of the regression line.
+
+        The interval has no width without a point beyond the coefficients. Raises ModelingError if the value is not
+        finite.
+        """
         g = float(_terms(self.form, np.array([x]), self.largest)[0])
         value = self.a * g + self.b
         if not isfinite(value):
             raise ModelingError(f"{self} has no finite value at x = {x:g}")
-        freedom = self.points - 2
+        freedom = self.points - (2 if self.a else 1)
         half = 0.0
         if freedom > 0 and self.error > 0 and self.spread > 0:
             scale = (1 / self.points + (g - self.mean) ** 2 / self.spread) ** 0.5
@@ -89,7 +93,8 @@ class Fitted:
 def best_fit(x: FloatArray, y: FloatArray, forms: tuple[Form, ...] = FORMS) -> Fitted:
     """Return the function with the highest R² at points x > 0 (N,) with values y (N,). Section 3.3 of the APMT paper.
 
-    The result is a constant if y does not change or there is one x. Raises ModelingError without points.
+    The result is a constant if y does not change or there is one x. Raises ModelingError without points, and
+    for x <= 0.
     """
     if not x.size:
         raise ModelingError("nothing was measured that a function could be fitted to")
@@ -98,9 +103,8 @@ def best_fit(x: FloatArray, y: FloatArray, forms: tuple[Form, ...] = FORMS) -> F
     largest = float(x.max())
     total = float(np.sum((y - y.mean()) ** 2))
     if np.unique(x).size < 2 or total <= _ALIKE * float(np.sum(y**2)):
-        return Fitted(
-            forms[0], 0.0, float(y.mean()), 1.0, float(np.sqrt(total / max(y.size - 1, 1))), y.size, *(1,) * 3
-        )
+        error = float(np.sqrt(total / max(y.size - 1, 1)))
+        return Fitted(forms[0], 0.0, float(y.mean()), 1.0, error, y.size, largest, 0.0, inf)
     best: Fitted | None = None
     for form in forms:
         g = _terms(form, x, largest)

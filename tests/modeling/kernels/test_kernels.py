@@ -192,6 +192,15 @@ def test_fitting_functions_are_chosen_by_their_r2() -> None:
     assert str(best_fit(x, np.full(4, 2.5))) == "2.5"
 
 
+def test_a_constant_has_the_interval_of_a_mean_at_any_size() -> None:
+    found = best_fit(np.full(3, 100.0), np.array([1.0, 1.1, 0.9]))
+    near, far = found.at(100.0), found.at(400.0)
+    half = 2.92 * 0.1 / np.sqrt(3)  # Student's t with two degrees of freedom, 90 %
+    assert (near.lower, near.upper) == pytest.approx((1 - half, 1 + half), rel=1e-3)
+    assert (far.lower, far.upper) == (near.lower, near.upper)
+    assert far.extrapolates and not near.extrapolates
+
+
 def test_times_of_what_was_not_counted_grow_without_a_part_below_zero() -> None:
     """Functions of Python have no instructions; of three noisy times a·√x - b would fit better than a·x."""
     p, size = np.ones(3), np.array([65536.0, 102400.0, 160000.0])
