@@ -101,59 +101,10 @@ FEW_TOLERANCE = 1e-6
 # Parts of a coefficient below this part of the counts are 0.
 FEW_NOTHING = 1e-9
 
-# --- counts that grow fast: tests/modeling/pmnf/test_steep.py
-# Steep functions are searched if the growth between the last two values exceeds this power of the parameter. The
-# library ends at n³, and terms of lower order make growth look slower. The second number is the largest power (tensors
-# of coupled-cluster methods: n⁷).
-STEEP, STEEP_POWER = 2.25, 8
-# The same for recursions, of which n^log2(3) grows least; there may be other terms, too.
-STEEP_RECURSION = 1.2
-# Smallest number of values of a parameter, and largest value as a logarithm: sizes are below 2^60.
-STEEP_VALUES, STEEP_DOUBLINGS = 4, 60
-# Counts that deviate are modeled by 2ⁿ only if powers have at least this relative residual, because data and chance
-# cause smaller ones.
-STEEP_MISSED = 0.02
-# Functions of another kind must reduce the residual to this part if no function reproduces the counts.
-FAR_BETTER = 1 / 3
+# --- counts that no function explains: tests/modeling/pmnf/test_steep.py
 # A model with a larger relative residual describes its counts poorly; random counts deviate by less. Above the second
 # number, a model of counts with equal repetitions has a note.
 FAR_OFF, SAID_OFF = 0.25, 0.05
-
-# --- counts of the share of a process in a whole: tests/modeling/pmnf/test_shares.py
-# Dimensions of the whole (items, matrices, volumes), and the smallest number of different shares. Functions of shares
-# are searched if smooth functions, with up to this power of the logarithm, leave smaller residuals than the model.
-SHARE_DIMENSIONS, SHARE_VALUES, SMOOTH_POWER = (1, 2, 3), 5, 3
-# Largest relative residual of functions of a share: functions of sorts and searches are within a few percent.
-SHARE_MISSED = 0.05
-
-# --- counts that rise in steps: tests/modeling/pmnf/test_steps.py, benchmarks/effort_sums.py
-# Units of steps that are tried: lengths of sorted runs before merging, blocks, leaves of trees.
-STEPS_MOST_UNIT = 64
-# Smallest number of steps in the values, largest number of functions in a sum, and sums with small residuals that are
-# tried for exactness.
-STEPS_LEAST, STEPS_MOST_TERMS, STEPS_TRIED = 2, 3, 32
-# One step is enough for an exact sum if there are this many steps below the smallest value: if three passes become
-# four, the work becomes 4/3 of the former work, which identifies the steps. A change from one to two may have any
-# cause.
-STEPS_BEFORE_ONE = 2
-
-# For counts that deviate, sums with steps of these bases need this evidence beyond the number of tried sums. With 0, 4
-# and 8, and deviations of 0.3 to 3 % that fall with n, 0.4, 0.2 and 0 % of sums of powers and logarithms are mistaken
-# for them, and 0.1, 0 and 0 % with five repetitions.
-STEPS_DEVIATING_BASES, STEPS_LEAST_GAIN = (2, 4), 0.0
-
-# --- counts of work in blocks: tests/modeling/pmnf/test_blocks.py
-# Counts that a sum must reproduce in addition to the number of its coefficients.
-BLOCKS_LEAST_FREE = 2
-# Sizes of blocks that are tried: all up to the first number, then powers of two up to the second; smallest number of
-# different block counts.
-BLOCKS_MOST_SIZE, BLOCKS_MOST_SIZE_DOUBLED, BLOCKS_LEAST = 4096, 24, 3
-# Limit for sizes × points (16 MB), and number of parameters up to which powers of each parameter after the first are
-# tried.
-BLOCKS_MOST_NUMBERS, BLOCKS_MOST_PARAMETERS = 2_000_000, 3
-# Classes of sizes that leave less than this part of the largest count are tried for exactness, up to this number;
-# necessary evidence beyond the number of tried sums.
-BLOCKS_NEAR, BLOCKS_TRIED, BLOCKS_LEAST_GAIN = 1e-6, 32, 1.0
 
 # --- counts that are rounded: tests/modeling/pmnf/test_rounded.py, benchmarks/priors_evaluation.py
 # The prior of the magnitude of a coefficient is between 1e-10 and 1e10.

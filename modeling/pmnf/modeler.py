@@ -15,6 +15,7 @@ from ..parallel import batches_of, workers_for
 from ..progress import steps
 from .batch import Batch
 from .calibration import LARGEST_VALUE
+from .crossing.exact import by_crossing
 from .data.neighbours import noise_of
 from .data.noise import Repetitions, combine
 from .data.preparation import (
@@ -25,13 +26,13 @@ from .data.preparation import (
     ranges,
     take,
 )
-from .forms.other_forms import OtherForms
 from .grids.exact import Grids
-from .hypotheses.library import Library
+from .grids.replacing import with_grids
 from .many_parameters import MOST_PARAMETERS, in_all, influential
 from .memory import keep_freed_memory
 from .model import Model
 from .options import DEFAULT, NoModel, Options
+from .uncertainty.doubt import far_off
 
 _Flags = NDArray[np.bool_]
 _Rows = NDArray[np.int64]
@@ -280,22 +281,19 @@ def _fit_combined(
     if not task.effort:
         return result, nearest
 
-    def again(
-        sizes: FloatArray, paths: NDArray[np.int64], at: _Flags, library: Library | None, exact: bool
-    ) -> list[Model]:
-        own = options if library is None else replace(options, library=library)
-        notes, part = not_executed(names, points, measured[paths[0]] & ~at), take(repetitions, paths, at)
-        batch = Batch(sizes, part, True, names, own, options.nonnegative, notes, exact)
-        scales = np.ldexp(1.0, exponent[paths]).tolist()
-        return [model.scaled(scale) for model, scale in zip(batch.models(), scales, strict=True)]
-
     counts = np.ldexp(centre, exponent[:, None])
     grids = Grids(options.grids, options.ranked, options.library) if options.grids else None
     found = [model if isinstance(model, Model) else None for model in result]
-    forms = OtherForms(points, counts, measured, pattern, repetitions, names, grids, again)
-    others = [model for own in forms.models(found, metrics) for model in own]
-    rows = [row for own in metrics for row in own.tolist()]
-    return [result[row] if model is None else model for row, model in zip(rows, others, strict=True)], nearest
+    crossing = by_crossing(found, points, pattern, names)
+    found = [crossing.get(path, model) for path, model in enumerate(found)]
+    others: list[Model | None] = []
+    for rows in metrics:
+        own = [found[row] for row in rows.tolist()]
+        others += with_grids(own, grids, points, counts[rows], measured[rows], names)
+    numbers = [row for rows in metrics for row in rows.tolist()]
+    return [
+        result[row] if model is None else far_off(model) for row, model in zip(numbers, others, strict=True)
+    ], nearest
 
 
 def _same_rows(flags: _Flags) -> list[tuple[_Flags, NDArray[np.int64]]]:

@@ -51,7 +51,7 @@ from ..data.noise import Repetitions
 from ..hypotheses.library import make_term, term_columns
 from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Specification, Tables
-from ..model import Model, Term
+from ..model import Term
 from .criterion import ALL, Criterion, Rows
 from .repeated import means, student
 
@@ -239,18 +239,6 @@ def steepest_rise(points: FloatArray, values: FloatArray, index: int) -> FloatAr
             rise = np.log(np.where(known, y[:, 1:], 1.0) / np.where(known, y[:, :-1], 1.0)) / steps
             result = np.maximum(result, np.where(known, rise, -np.inf).max(axis=1))
     return np.where(np.isfinite(result), result, np.inf)
-
-
-def rises_beyond(model: Model, points: FloatArray, values: FloatArray) -> bool:
-    """Return whether a model grows beyond the points (C, m) by a larger power than values (C,) between any two of them.
-
-    An example is n⁹ with one larger count at the last size. `Deviating.rise_beyond` does the same for hypotheses.
-    """
-    top = points.max(axis=0)
-    further = np.tile(top, (points.shape[1], 1))
-    np.fill_diagonal(further, TURN_AT * top)
-    steepest = np.concatenate([steepest_rise(points, values[None], index) for index in range(points.shape[1])])
-    return bool(_steeper(model.evaluate(top[None]), model.evaluate(further), steepest).any())
 
 
 def _steeper(here: FloatArray, there: FloatArray, steepest: FloatArray) -> _Flags:

@@ -101,41 +101,6 @@ def loosened(model: Model, parameter: str, deviation: float) -> Model:
     return replace(model, covariance=tuple(map(tuple, covariance.tolist())))
 
 
-def in_doublings(model: Model, parameter: str, largest: float) -> tuple[tuple[float, ...], ...]:
-    """Return the covariance of a model of x = 2ⁿ for the same model with the parameter n.
-
-    Deviations of exponents of x, and the curvature in ln x, depend on n·ln 2. This is replaced by its tangent a·ln n +
-    b at the `largest` n: there and beyond, the uncertainty is that of 2ⁿ; at much smaller n it is larger.
-    """
-    coefficients = np.array([model.constant, *(term.coefficient for term in model.terms)])
-    width, parameters, index = len(coefficients), len(model.parameters), model.parameters.index(parameter)
-    known = np.asarray(model.covariance)
-    if len(known) > width:
-        slope = np.log(2.0) * largest
-        offset = slope * (1.0 - np.log(largest))
-        exponents, curved = slice(width * (1 + index), width * (2 + index)), width * (1 + parameters) + index
-        mapping = np.eye(len(known))
-        mapping[:width, exponents] = offset * np.eye(width)
-        mapping[exponents, exponents] *= slope
-        mapping[:width, curved] = offset**2 * coefficients
-        mapping[exponents, curved] = 2.0 * slope * offset * coefficients
-        mapping[curved, curved] = slope**2
-        known = mapping @ known @ mapping.T
-    return tuple(map(tuple, known.tolist()))
-
-
-def given_the_others(covariance: FloatArray, kept: NDArray[np.int64]) -> FloatArray:
-    """Return the covariance of the `kept` rows of a covariance (R, R) if the others do not deviate.
-
-    This is not a submatrix, because correlated deviations are removed, too (a Schur complement).
-    """
-    others = np.setdiff1d(np.arange(len(covariance)), kept)
-    between = covariance[np.ix_(kept, others)]
-    known = np.linalg.pinv(covariance[np.ix_(others, others)], hermitian=True)
-    result: FloatArray = covariance[np.ix_(kept, kept)] - between @ known @ between.T
-    return result
-
-
 def _left_open(precision: FloatArray, seen: FloatArray, unknown: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
     """Return directions (N, D, D) of D deviations of size one, and their second moments (N, D) given the values.
 

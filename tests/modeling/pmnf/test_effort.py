@@ -116,15 +116,6 @@ def test_each_coefficient_has_a_function_of_three_values() -> None:
     assert isinstance(models[3], Model) and models[3].covariance != ()  # p^(-3/20) is none of the functions
 
 
-def test_missing_points_do_not_hide_a_function_with_as_many_terms_as_values() -> None:
-    every = [(p, n) for p in (1.0, 2, 4, 8) for n in (4.0, 5, 6, 8)]
-    points = np.array([point for point in every if point != (8.0, 5.0)])
-    n = points[:, 1]
-    values = np.stack([24 * n**4 + 48 * n**2 + 120 * n + 48, 5 * n**3 + 6 * n**2 + 3 * n + 9])
-    models = fit_models(points, values[:, :, None], BLOCKS, ("p", "n"))
-    assert [str(model) for model in models] == ["24·n⁴ + 48·n² + 120·n + 48", "5·n³ + 6·n² + 3·n + 9"]
-
-
 def test_lines_only() -> None:
     """Two crossing lines do not determine everything; the determined part must be correct."""
     random = np.random.default_rng(3)

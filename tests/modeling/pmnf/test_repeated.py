@@ -129,20 +129,6 @@ def test_sums_are_predicted_within_one_percent(count: Count, least: float) -> No
     assert np.mean(near) >= least
 
 
-def test_cells_of_a_tree_of_fours_go_up_and_down() -> None:
-    """Quadtrees of random points have .179·n and .182·n cells alternately at sizes that double."""
-
-    def cells(n: FloatArray) -> FloatArray:
-        return np.asarray(n * (0.1805 - 0.0014 * np.cos(np.pi * np.log2(n / 1000))))
-
-    sizes = np.asarray(1000.0 * 2.0 ** np.arange(6), dtype=np.float64)
-    for seed in range(5):
-        prediction = _model(sizes, _runs(cells, sizes, 0.018, seed)).predict((256000.0,))
-        truth = float(cells(np.array([256000.0]))[0])
-        assert prediction.value == pytest.approx(truth, rel=0.01)
-        assert prediction.lower <= truth <= prediction.upper
-
-
 def test_iterations_that_are_the_same_in_nearly_all_runs_are_rounded() -> None:
     """.68·n + 6.5 rounded up; without rounding, 1.2·log2(n) + 661/n² explains the first three far better."""
     sizes = np.array([32.0, 48, 64, 96, 128, 192])
