@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The PMPI library: the table of MPI operations with their messages and bytes, and the wrappers that count them.
+"""Build the PMPI library, whose wrappers count the messages and bytes of MPI operations.
 
 mpi_library            path of libquipu_mpi.so for an MPI, built on first use
-describe_mpicc         the MPI of a compiler wrapper
+describe_mpicc         the MPI of a compiler wrapper (mpicc)
 MpiInstallation        the result of describe_mpicc
 load_table             the table of operations that move data (operations.toml)
 """
@@ -22,7 +22,7 @@ _MODULES = {"MpiInstallation": "installation", "describe_mpicc": "installation",
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use: a launch needs neither the generator nor the table."""
+    """Import a name on first use, because most starts of `quipu run` need neither the generator nor the table."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{_MODULES.get(name, 'library')}", __name__), name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m quipu.mpi_wrap: build the PMPI library by hand, print its generated source or the page on operations."""
+"""python -m quipu.mpi_wrap: build the PMPI library, or print its generated sources or the page on MPI operations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .table import load_table, operations_of
 
 
 def main() -> int:
-    """Run one command; the exit code is 0, or that of the error that was printed."""
+    """Run one command. Return 0, or the exit code of the error that was printed."""
     parser = argparse.ArgumentParser(prog="python -m quipu.mpi_wrap", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     building = commands.add_parser("build", help="build libquipu_mpi.so (or find it in the cache) and print its path")

@@ -35,9 +35,11 @@ UNDEFINED = re.compile(r"undefined (?:reference to|symbol:?) [`']?P(MPI_\w+)")
 def build(
     installation: MpiInstallation, folder: Path, *, runtime_include: Path, runtime_lib: Path, clang: str = "clang-19"
 ) -> Path:
-    """Generate and build the library in this folder, with its sources and a build.json; return its path.
+    """Generate and build the library in this folder, with its sources and a build.json; return the path of the library.
 
-    Functions that mpi.h declares but the MPI library does not contain are left out.
+    runtime_include: folder of quipu.h. runtime_lib: libquipu.so. Functions that mpi.h declares but the MPI library does
+    not define get no wrapper: the linker reports them, and the next attempt omits them. Raises MeasurementError if
+    building fails for another reason, and the errors of `read_prototypes`, `load_table` and `generate`.
     """
     functions = read_prototypes(clang, installation.compile_flags)
     operations = operations_of(load_table())

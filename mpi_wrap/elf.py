@@ -17,19 +17,20 @@ from quipu.modeling.limits import current
 COMPRESSED = 0x800
 """SHF_COMPRESSED, a flag of a section."""
 NEEDED, RPATH, RUNPATH = 1, 15, 29
-"""DT_NEEDED, DT_RPATH and DT_RUNPATH: the entries of the dynamic section whose values are strings."""
+"""DT_NEEDED, DT_RPATH and DT_RUNPATH, tags of entries of the dynamic section whose values are strings."""
 ALLOCATED = 0x2
-"""SHF_ALLOC, a flag of a section: it is loaded."""
+"""SHF_ALLOC, a flag of a section: the section is in memory while the program runs."""
 NOTE, EMPTY = 7, 8
 """SHT_NOTE and SHT_NOBITS, types of a section."""
 _DYNAMIC = 6  # SHT_DYNAMIC
-_EXTENDED = 0xFFFF  # SHN_XINDEX: the header of the first section contains the number of sections
-_IDENTIFICATION = 16  # bytes
-# By the class of a file (1: 32 bits, 2: 64 bits): the header after its identification, a section, a dynamic entry.
+_EXTENDED = 0xFFFF  # SHN_XINDEX in e_shstrndx: the link of section 0 is the index of the section with all names
+_IDENTIFICATION = 16  # bytes of e_ident at the beginning of a file
+# Formats for `struct`, by the class of a file (1: 32 bits, 2: 64 bits): the file header after e_ident, the header of a
+# section, an entry of the dynamic section.
 _HEADER = {1: "HHIIIIIHHHHHH", 2: "HHIQQQIHHHHHH"}
 _SECTION = {1: "IIIIIIIIII", 2: "IIQQQQIIQQ"}
 _ENTRY = {1: "iI", 2: "qQ"}
-_SHOFF, _SHENTSIZE, _SHNUM, _SHSTRNDX = 5, 10, 11, 12
+_SHOFF, _SHENTSIZE, _SHNUM, _SHSTRNDX = 5, 10, 11, 12  # indices of fields in the unpacked file header
 
 
 class NoElf(ValueError):
@@ -39,7 +40,7 @@ class NoElf(ValueError):
 class Section(NamedTuple):
     """A section: name, type and flags as in elf.h; load address; offset and size in the file, in bytes.
 
-    link: the index of the section that it refers to, such as the string table of a symbol table.
+    link: index of the section that this section refers to, for example the string table of a symbol table.
     """
 
     name: str
@@ -52,7 +53,11 @@ class Section(NamedTuple):
 
 
 class ElfFile:
-    """An ELF file that is open for reading in binary mode. Methods raise NoElf for a damaged file, and OSError."""
+    """An ELF file that is open for reading in binary mode.
+
+    Methods raise NoElf for a damaged file, OSError if reading fails, and FormatError beyond the limits of
+    `quipu.modeling.limits`.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         """Read the header. Raises NoElf if the file has no ELF header."""
@@ -85,11 +90,14 @@ class ElfFile:
             yield section._replace(name=text_at(names, int(section.name)))
 
     def section(self, name: str) -> Section | None:
-        """Return the first section of this name, None if there is none."""
+        """Return the first section of this name; None if there is none."""
         return next((section for section in self.sections() if section.name == name), None)
 
     def data(self, section: Section) -> bytes:
-        """Return the bytes of a section as stored in the file (possibly compressed); count them as read."""
+        """Return the bytes of a section as stored in the file (possibly compressed).
+
+        The bytes count toward the limit on memory (`quipu.modeling.limits`).
+        """
         if section.type == EMPTY:
             return b""
         current().spend(section.size)
@@ -100,7 +108,7 @@ class ElfFile:
         return self.data(self._raw(section.link))
 
     def dynamic(self) -> Iterator[tuple[int, str]]:
-        """Yield the entries of the dynamic section with a string: NEEDED, RPATH or RUNPATH, and the string."""
+        """Yield tag (NEEDED, RPATH or RUNPATH) and string of each entry of the dynamic section with such a tag."""
         entry = struct.Struct(self._order + _ENTRY[self._class])
         for section in self.sections():
             if section.type == _DYNAMIC:
@@ -110,7 +118,7 @@ class ElfFile:
                         yield tag, text_at(texts, value)
 
     def _raw(self, index: int) -> Section:
-        """Return a section whose name field is still the offset of the name in the string table."""
+        """Return a section by its index. Its name is replaced by the decimal offset of the name in the string table."""
         if index and index >= self._count:
             raise NoElf("it names a section that it does not have")
         fields = self._unpack(_SECTION, self._first + index * self._step)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generate the C text of the wrapper of one C function of MPI.
 
-The row of the operation in the table determines the accounting. The generated text calls the functions that
-native/quipu_mpi.h declares.
+The row of the function in operations.toml determines which bytes and messages the wrapper counts. The generated text
+calls the functions that native/quipu_mpi.h declares.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from .table import Operation
 from .waiting import Statements
 
 GROUP_OF = {"comm": "quipu_mpi_group_of", "win": "quipu_mpi_group_of_win", "file": "quipu_mpi_group_of_file"}
-# Calls at the beginning and the end of MPI, by the values of the columns `begins` and `ends`.
+# Statements in the functions that begin or end MPI, by the value of the key `begins` or `ends` in operations.toml.
+# {2} is the argument with index 2.
 BEFORE_END = {
     "job": ["quipu_mpi_report_partners();", "quipu_flush();"],
     "mpi": ["quipu_mpi_report_partners();", "quipu_mpi_end_probes();", "quipu_mpi_reduce_at_end();"],
@@ -29,15 +30,15 @@ BEFORE_END = {
 AFTER_BEGIN = {"mpi": ["quipu_mpi_initialized();"], "session": ["quipu_mpi_session_begun({2});"]}
 AFTER_END = {"mpi": ["quipu_mpi_finalized();"], "session": ["quipu_mpi_session_ended();"]}
 WORLD_RANK_IN = {"comm": "quipu_mpi_world_rank_in_comm", "win": "quipu_mpi_world_rank_in_win"}
-# Functions after which MPI may reuse the value of a handle for another object.
+# Functions that free an object. MPI may give the handle of this object to a new object later.
 ENDS_OF_HANDLES = ("MPI_Comm_free", "MPI_Comm_disconnect", "MPI_Win_free")
-# Functions whose second and third argument are the process grid. The value: the number of the argument with the
-# periodic dimensions, None if there is none.
+# Functions that describe a process grid: argument 1 is the number of dimensions, argument 2 the extents (counted from
+# 0). The value is the index of the argument with the periodic dimensions; None if there is none.
 GRIDS = {"MPI_Cart_create": 3, "MPI_Dims_create": None}
-# The bytes of an argument `count` of elements of an argument `datatype`.
+# C text for the bytes of `count` elements of `datatype`.
 ELEMENTS = "quipu_mpi_bytes(count, datatype)"
 
-# Functions in which SMPI simulates no time: their real time counts as computation.
+# Functions for which SMPI (the MPI of SimGrid) simulates no duration. Their real duration counts as computation.
 _LOCAL = re.compile(
     r"MPI_(Type|Op|Info|Group|Errhandler|Error|Status|Attr|Keyval|T|Query|Is_thread|Add_error|Alloc|Free|Get)_"
     r"|_(rank|size|name|coords|shift|neighbors|neighbors_count|keyval|attr|errhandler|compare|group|inter|test|get|map)$"
@@ -46,17 +47,17 @@ _LOCAL = re.compile(
 
 
 def types_in_c(name: str) -> str:
-    """Return a datatype, or an array of datatypes, as a `struct quipu_mpi_types`."""
+    """Return C text of type `struct quipu_mpi_types` for the argument `name`: a datatype, or an array of datatypes."""
     return f"(struct quipu_mpi_types){{.{'each' if name.endswith('types') else 'all'} = {name}}}"
 
 
 def wrapper(function: Function, operation: Operation | None, *, simulated: bool = False) -> str:
-    """Return the wrapper of one function; without an operation it only measures visits and time.
+    """Return the C text of the wrapper of one function. Without an operation, the wrapper counts only visits and time.
 
-    simulated: the wrapper is for SMPI and uses simulated time. A library cannot replace functions of SMPI by name
-    (native/tables.c), so the wrapper has another name and calls the function of SMPI.
+    simulated: the wrapper is for SMPI and uses simulated time. A preloaded library cannot replace a function of SMPI by
+    defining the same name (native/tables.c). The wrapper therefore has another name and calls the function of SMPI.
 
-    Raises MeasurementError if mpi.h declares another number of arguments than the table.
+    Raises MeasurementError if mpi.h and operations.toml give the function different numbers of arguments.
     """
     names = argument_names(function, operation)
     parameters = ", ".join(parameter.declare(name) for parameter, name in zip(function.parameters, names, strict=True))
@@ -110,7 +111,10 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
 
 
 def window_waits(function: Function, names: Sequence[str]) -> Statements:
-    """Return the text that separates waiting under SMPI if all processes of a window wait for each other."""
+    """Return statements that measure the waiting under SMPI in a function that synchronizes all processes of a window.
+
+    For other functions there are no statements.
+    """
     known = operation_of(function.name)
     windows = [name for name, own in zip(names, function.parameters, strict=True) if own.type.strip() == "MPI_Win"]
     waits = known is not None and known.waits_for == "all" and len(windows) == 1
@@ -124,17 +128,17 @@ def c_function(signature: str, lines: Sequence[str]) -> str:
 
 
 def is_exchange_of_equals(operation: Operation) -> bool:
-    """Return whether all ranks wait for all, and each sends and receives the same number of elements: MPI_Allreduce."""
+    """Return whether all ranks wait for each other, and send and receive `count` elements each, as in MPI_Allreduce."""
     if operation.sent is None or operation.received is None or operation.waits_for != "all":
         return False
     return {operation.sent.c(types_in_c), operation.received.c(types_in_c)} == {ELEMENTS}
 
 
 def usual_call(call: str, other: str, region_name: str) -> list[str]:
-    """Return the statements of a wrapper with a short path for the most frequent case (call.h).
+    """Return the statements of a wrapper with a fast path for the most frequent case (`quipu_mpi_usual` in call.h).
 
-    `other` is the call of the wrapper for all cases. It is a tail call: both wrappers have the same address on the
-    stack (quipu_mpi_outermost).
+    call: C text of the call of MPI. other: C text of the call of the general wrapper, which handles all other cases.
+    This is a tail call, so both wrappers have the same stack address, which quipu_mpi_outermost compares.
     """
     return [
         f"const struct quipu_link *link = quipu_mpi_usual_link(&{region_name}, comm, datatype);",
@@ -154,9 +158,9 @@ def usual_call(call: str, other: str, region_name: str) -> list[str]:
 
 
 def begin_and_end(function: str, arguments: Sequence[str]) -> Statements:
-    """Return the further statements of wrappers where MPI begins and ends, and where the ranks are arranged.
+    """Return further statements for the wrapper of a function that begins or ends MPI, or describes a process grid.
 
-    `after` is outside of the region.
+    The statements `after` run when the wrapper has left its region.
     """
     if function in GRIDS:
         periods = GRIDS[function]
@@ -173,32 +177,41 @@ def begin_and_end(function: str, arguments: Sequence[str]) -> Statements:
 
 
 def handle_ends(function: str) -> list[str]:
-    """Return the first statements of a function that frees a communicator or window, also for calls of MPI itself."""
+    """Return the first statements of the wrapper of a function that frees a communicator or window.
+
+    These statements also run if the MPI library itself calls the wrapper. For other functions there are none.
+    """
     return ["quipu_mpi_handle_ends();"] if function in ENDS_OF_HANDLES else []
 
 
 def replacement(function: str) -> str:
-    """Return the name of the wrapper that replaces a function in the tables of a program."""
+    """Return the name of the wrapper that replaces a function in the address tables (GOT) of a program."""
     return f"quipu_{function}"
 
 
 def following(function: str) -> str:
-    """Return the variable with the function that a wrapper calls: of MPI or of another library (native/chain.c)."""
+    """Return the name of the variable that points to the function which a wrapper calls.
+
+    This is the PMPI_ function, or the wrapper of another library (native/chain.c).
+    """
     return f"following_{function}"
 
 
 def own_name(function: str) -> str:
-    """Return a name for the wrapper of a function that no other library defines."""
+    """Return an alias of the wrapper of a function. No other library defines a function with this name."""
     return f"own_{function}"
 
 
 def region(function: str) -> str:
-    """Return the static variable with the region of a function, which its language bindings share."""
+    """Return the name of the variable with the region of a function. The wrappers of all languages share the region."""
     return f"quipu_mpi_region_{function[4:]}"
 
 
 def argument_names(function: Function, operation: Operation | None) -> tuple[str, ...]:
-    """Return the argument names of the table for an operation, else the names of mpi.h, made unique."""
+    """Return the argument names of an operation in operations.toml; without an operation, unique names made from mpi.h.
+
+    Raises MeasurementError if mpi.h and operations.toml give the function different numbers of arguments.
+    """
     if operation is None:
         return tuple(f"{parameter.name}_{i}" for i, parameter in enumerate(function.parameters))
     if len(operation.arguments) != len(function.parameters):
@@ -210,15 +223,15 @@ def argument_names(function: Function, operation: Operation | None) -> tuple[str
 
 
 def waits_in_call(operation: Operation) -> bool:
-    """Return whether the function itself returns the status with the received bytes."""
+    """Return whether the function itself returns the status with the received bytes: not if it returns a request."""
     return operation.received_from_status and "status" in operation.arguments
 
 
 def transfer(operation: Operation, types: Types, *, simulated: bool = False, result: str = "result") -> Statements:
-    """Return the accounting of an operation that moves data, or starts or creates a request that moves data.
+    """Return the statements that count an operation that moves data, or that returns a request for such an operation.
 
-    The text uses the operation's arguments with their names in the table, `request` and `status` as pointers, and
-    `call.node`; `types` writes datatypes in the language binding.
+    The statements use the arguments by their names in operations.toml (`request` and `status` are pointers), and
+    `call.node`. types: writes datatype arguments in the language binding. result: C text of the error code.
     """
     waits_around = waiting.simulated_transfer(operation) if simulated else waiting.transfer(operation, result)
     parts = Statements(after=waits_around.after)
@@ -266,9 +279,9 @@ def transfer(operation: Operation, types: Types, *, simulated: bool = False, res
 
 
 def _posted(operation: Operation, members: list[str], peer: str, types: Types) -> list[str]:
-    """Return statements that store a request, which is counted at its completion.
+    """Return statements that store a request. Its bytes are counted when it starts or completes (native/requests.c).
 
-    members: further initializers of `struct quipu_mpi_request`.
+    members: further initializers of `struct quipu_mpi_request`. peer: C condition, false if the peer is MPI_PROC_NULL.
     """
     if operation.received_from_status and operation.room is not None:
         members += [".from_status = !QUIPU_MPI_LACKS_STATUS || !to_peer", f".received = {operation.room.c(types)}"]
@@ -286,7 +299,7 @@ def _posted(operation: Operation, members: list[str], peer: str, types: Types) -
 
 
 def completion(completes: Completes, operation: Operation, *, simulated: bool = False) -> Statements:
-    """Return the accounting of a function that completes, starts or frees requests."""
+    """Return the statements that count in a function that completes, starts or frees requests."""
     arguments = operation.arguments
     if completes == "start":
         before = waiting.simulated_start("1", "request") if simulated else []
@@ -321,7 +334,11 @@ def completion(completes: Completes, operation: Operation, *, simulated: bool = 
 
 
 def _processes(operation: Operation, *, needs_group: bool) -> list[str]:
-    """Return declarations of `processes`, the size of the group, and of `group` if expressions need more of it."""
+    """Return C declarations of `processes` and, if there is need for it, of `group`.
+
+    processes: number of processes of the communicator, window or file; 0 if the function has none of these arguments.
+    needs_group: expressions use further members of `group`.
+    """
     argument = operation.group_argument
     if argument is None:
         return ["const int processes = 0;"]
@@ -334,13 +351,13 @@ def _processes(operation: Operation, *, needs_group: bool) -> list[str]:
 
 
 def _partner(operation: Operation) -> str:
-    """Return an expression for the rank in MPI_COMM_WORLD of the peer that the operation sends to."""
+    """Return a C expression for the rank in MPI_COMM_WORLD of the peer in the argument `operation.to`."""
     of = WORLD_RANK_IN[operation.group_argument or ""]
     return f"{of}({operation.group_argument}, {operation.to})"
 
 
 def _exchanged(operation: Operation) -> list[str]:
-    """Return statements that add a message or one-sided operation to the communication matrix of the sender."""
+    """Return statements that add a message or a one-sided operation to this rank's row of the communication matrix."""
     lines = [f"    const int partner = {_partner(operation)};"]
     if operation.sent is not None:
         lines.append("    quipu_mpi_sent_to(partner, sent);")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generate the C text of the wrapper of one Fortran procedure of MPI.
 
-Fortran wrappers are needed if the Fortran library does not call the C functions: that of Open MPI calls PMPI_
-functions, which bypass the C wrappers (for MPICH see native/tables.c). A wrapper passes the Fortran arguments unchanged
-to the PMPI procedure of the same binding, and converts copies to C for counting.
+The Fortran procedures of Open MPI call the PMPI_ functions of C, which bypasses the C wrappers. These procedures
+therefore need separate wrappers (for MPICH see native/chain.c). A wrapper passes the Fortran arguments unchanged to the
+PMPI procedure of the same Fortran binding. To count, it converts copies of the arguments to C.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from .prototypes import Function
 from .table import Operation
 from .waiting import Statements
 
+# Types of handles, and their names in the conversion functions PMPI_…_f2c.
 HANDLES = {
     "MPI_Comm": "Comm",
     "MPI_Datatype": "Type",
@@ -28,32 +29,36 @@ HANDLES = {
     "MPI_File": "File",
 }
 NUMBERS = ("int", "MPI_Count", "MPI_Aint", "MPI_Offset")
-# Numbers of C arguments that the Fortran procedure does not have.
+# Number of leading C arguments (argc, argv) that the Fortran procedure does not have.
 NOT_IN_FORTRAN = {"MPI_Init": 2, "MPI_Init_thread": 2}
 
 
 def types_in_fortran(name: str) -> str:
-    """Return a converted datatype, or an array of Fortran datatypes, as a `struct quipu_mpi_types`."""
+    """Return C text of type `struct quipu_mpi_types` for the argument `name`.
+
+    The argument is a datatype that has been converted to C, or an array of Fortran datatypes.
+    """
     return f"(struct quipu_mpi_types){{.fortran = f_{name}}}" if name.endswith("types") else types_in_c(name)
 
 
 @dataclass(frozen=True)
 class FortranBinding:
-    """The names of procedures in a binding: mpi_send_ for mpif.h and `use mpi`, mpi_send_f08_ for `use mpi_f08`."""
+    """A Fortran binding and the suffix of its procedures: mpi_send_ (mpif.h, `use mpi`), mpi_send_f08_ (`mpi_f08`)."""
 
     name: str
     suffix: str
 
 
 def bindings_of(family: str) -> tuple[FortranBinding, ...]:
-    """Return the Fortran bindings that need separate wrappers."""
+    """Return the Fortran bindings of an MPI family that need separate wrappers."""
     return (FortranBinding("mpif", "_"), FortranBinding("f08", "_f08_")) if family == OPEN_MPI else ()
 
 
 def fortran_wrapper(function: Function, operation: Operation | None, binding: FortranBinding) -> str:
-    """Return the wrapper of one procedure; without an operation it only measures visits and time.
+    """Return the C text of the wrapper of one procedure. Without an operation, the wrapper counts only visits and time.
 
-    The error code may be absent (mpi_f08). The lengths of character arguments follow after all other arguments.
+    The pointer to the error code is NULL if the program omits this argument (mpi_f08). Compilers pass the lengths of
+    character arguments after all other arguments.
     """
     parameters = function.parameters[NOT_IN_FORTRAN.get(function.name, 0) :]
     names = operation.arguments if operation is not None else tuple(f"{i}" for i in range(len(parameters)))
@@ -66,7 +71,7 @@ def fortran_wrapper(function: Function, operation: Operation | None, binding: Fo
     parts = _accounting(function, operation)
     if function.name in GRIDS:
         arguments = [names[0], f"*(const int *)f_{names[1]}", *(f"(const int *)f_{name}" for name in names[2:])]
-    else:  # these procedures have no communicator, only a session
+    else:  # begin_and_end uses only the session of these procedures
         arguments = [f"&(MPI_Session){{PMPI_Session_f2c(*(const MPI_Fint *)f_{name})}}" for name in names]
     around = begin_and_end(function.name, arguments)
     success = [*around.success, *parts.success]
@@ -119,7 +124,7 @@ def _accounting(function: Function, operation: Operation | None) -> Statements:
 
 
 def _conversion(type_: str, name: str) -> str | None:
-    """Return the C copy of a Fortran argument; None for arguments that are converted elsewhere."""
+    """Return the C declaration of a converted copy of a Fortran argument; None if it is not converted here."""
     if type_ in NUMBERS:
         return f"const {type_} {name} = *(const {type_} *)f_{name};"
     if type_ in HANDLES:
@@ -134,7 +139,7 @@ def _conversion(type_: str, name: str) -> str | None:
 
 
 def _completion(operation: Operation, completes: Completes) -> Statements:
-    """Return the accounting of a procedure that completes, starts or frees requests."""
+    """Return the statements that count in a procedure that completes, starts or frees requests."""
     arguments = operation.arguments
     if completes == "start":
         return Statements(success=["quipu_mpi_started(PMPI_Request_f2c(*(const MPI_Fint *)f_request), call.node);"])

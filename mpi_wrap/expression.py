@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parse expressions of the table of operations as Python syntax, check them, and write them as C.
 
-The grammar is in operations.toml. Arguments are C values with their names in the table. Wrappers of Fortran procedures
-convert the arguments first, except datatypes (`Types`).
+The comment at the beginning of operations.toml describes the grammar. In the C text, arguments are variables with their
+names in the table. Wrappers of Fortran procedures first convert their arguments to such variables. Only datatypes are
+written by a function of the language binding (`Types`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ OPERATORS: dict[type[ast.AST], str] = {
 
 
 Types = Callable[[str], str]
-"""Writes a datatype argument, or an array of datatypes, as `struct quipu_mpi_types` in a language binding."""
+"""Function from the name of an argument (a datatype or an array of datatypes) to C text of type
+`struct quipu_mpi_types`. Each language binding has one."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,12 @@ class Expression:
     tree: ast.expr
 
     def c(self, types: Types) -> str:
-        """Return the C text of the expression; `group` is the struct quipu_mpi_group of the operation."""
+        """Return the C text of the expression. It uses the variable `group` of type struct quipu_mpi_group."""
         return _render(self.tree, types)
 
 
 def parse(text: str, arguments: tuple[str, ...], source: object, line: int) -> Expression:
-    """Check `text` against the grammar. Raises FormatError for a syntax error or an unknown name."""
+    """Parse `text`. Raises FormatError with `source` and `line` if the grammar does not allow it."""
     try:
         tree = ast.parse(" ".join(text.split()), mode="eval").body
     except SyntaxError as error:
@@ -64,7 +66,7 @@ def parse(text: str, arguments: tuple[str, ...], source: object, line: int) -> E
 
 
 def _problem(node: ast.expr, arguments: frozenset[str]) -> str | None:
-    """Return the part of an expression outside of the grammar, if any."""
+    """Return a message about a part of an expression that the grammar does not allow; None if there is none."""
     children: list[ast.expr] = []
     match node:
         case ast.Name(id=name):
@@ -93,7 +95,7 @@ def _problem(node: ast.expr, arguments: frozenset[str]) -> str | None:
 
 
 def _call_problem(name: str, operands: list[ast.expr], arguments: frozenset[str]) -> str | None:
-    """Return the error in a call of a function that only takes arguments of the operation."""
+    """Return a message about a wrong call of a function whose operands must be arguments; None if the call is right."""
     expected = {"in_place": 1} | dict.fromkeys(SUMS, 2)
     given = [operand.id for operand in operands if isinstance(operand, ast.Name) and operand.id in arguments]
     if name not in expected:

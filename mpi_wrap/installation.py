@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the MPI of an mpicc or mpirun, and the options that compile and link programs for it."""
+"""Find the MPI of a compiler wrapper (mpicc), and the options that compile and link programs for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPEN_MPI, MPICH, INTEL, MVAPICH, SMPI = "Open MPI", "MPICH", "Intel MPI", "MVAPI
 UNKNOWN = "unknown"
 LIBRARY = "libquipu_mpi.so"
 """File name of the PMPI library of an MPI."""
-QUESTION_SECONDS = 30
+QUESTION_SECONDS = 30  # time limit for one call of a compiler wrapper
 
 # Options with which compiler wrappers print their compile flags and link flags; the first pair that works is used.
 QUESTIONS = (
@@ -34,7 +34,7 @@ QUESTIONS = (
 
 @dataclass(frozen=True)
 class MpiInstallation:
-    """The description of an MPI that its compiler wrapper gives. `family` is one of the constants above."""
+    """An MPI as its compiler wrapper describes it. `family` is one of the constants above."""
 
     mpicc: Path
     family: str
@@ -44,7 +44,7 @@ class MpiInstallation:
 
     @property
     def interface(self) -> str | None:
-        """The family with the same binary interface: MPICH also for MPIs derived from MPICH; None if unknown."""
+        """The family whose binary interface (ABI) this MPI has: MPICH for Intel MPI and MVAPICH. None if unknown."""
         return MPICH if self.family in (INTEL, MVAPICH) else None if self.family == UNKNOWN else self.family
 
     def __str__(self) -> str:
@@ -55,7 +55,8 @@ class MpiInstallation:
 def describe_mpicc(mpicc: str | None = None, *, clang: str = "clang-19") -> MpiInstallation:
     """Return the MPI of a compiler wrapper (default: $QUIPU_MPICC, or the first `mpicc` in PATH).
 
-    Raises EnvironmentProblem if the wrapper is missing, MeasurementError if it is no compiler wrapper of an MPI.
+    clang: the command that reads mpi.h. Raises EnvironmentProblem if the wrapper or clang is missing, MeasurementError
+    if the wrapper is no compiler wrapper of an MPI.
     """
     name = mpicc or os.environ.get("QUIPU_MPICC") or "mpicc"
     found = shutil.which(name)
@@ -69,7 +70,7 @@ def describe_mpicc(mpicc: str | None = None, *, clang: str = "clang-19") -> MpiI
 
 
 def _describe(found: str, clang: str) -> tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], list[Path]]:
-    """Return family, version, compile flags and link flags of a compiler wrapper, and the files that contain them."""
+    """Return (family, version, compile flags, link flags), and the files that determine them."""
     for compile_question, link_question in QUESTIONS:
         compiling, linking = _ask(found, compile_question), _ask(found, link_question)
         if compiling is not None and linking is not None:
@@ -79,7 +80,7 @@ def _describe(found: str, clang: str) -> tuple[tuple[str, str, tuple[str, ...], 
     compile_flags, link_flags = _compile_flags(compiling), _link_flags(linking)
     header = run_clang(clang, [*compile_flags, "-E", "-dD"], INCLUDE)
     family, version = _identify(header)
-    if family == SMPI:  # its mpi.h replaces malloc and exit by macros
+    if family == SMPI:  # the header of -include replaces malloc, exit and other functions by macros
         compile_flags = tuple(_without(compile_flags, "-include"))
         version = (_ask(found, "-version") or "").removeprefix("SimGrid version").strip()
     data = Path(found).parents[1] / "share" / "openmpi" / "mpicc-wrapper-data.txt"
@@ -88,7 +89,7 @@ def _describe(found: str, clang: str) -> tuple[tuple[str, str, tuple[str, ...], 
 
 
 def _ask(program: str, question: str) -> str | None:
-    """Return the output of the program for this option, None if it fails."""
+    """Return the output of the program for this option; None if the program fails, prints nothing or takes too long."""
     try:
         result = subprocess.run(
             [program, question], capture_output=True, text=True, timeout=QUESTION_SECONDS, check=False
@@ -117,7 +118,11 @@ def _link_flags(answer: str) -> tuple[str, ...]:
 def _pick(
     words: Sequence[str], prefixes: tuple[str, ...], with_value: tuple[str, ...], *, pick_libraries: bool = False
 ) -> list[str]:
-    """Return the flags with one of these prefixes; a separate value, such as in `-I dir`, stays with its flag."""
+    """Return the flags that have one of these prefixes or are in `with_value`.
+
+    If the value of a flag is a separate word, as in `-I dir`, it follows its flag. pick_libraries: also return paths
+    of libraries.
+    """
     picked: list[str] = []
     position = 0
     while position < len(words):

@@ -2,8 +2,9 @@
 """Build libquipu_mpi.so for an MPI on first use, and find it in a cache afterwards.
 
 The cache is ${XDG_CACHE_HOME:-~/.cache}/quipu/mpi. Each build has a folder whose name ends with a hash over all
-inputs: the preprocessed mpi.h, the table, the sources, flags, compiler and runtime. A finished folder is renamed to
-its final name in one step, so several processes may build at once.
+inputs: the preprocessed mpi.h, the table of MPI operations (operations.toml), the generator, the sources of the
+wrappers, the flags, the version of clang, the path of the runtime and its headers. A finished folder is renamed to its
+final name in one step, so several processes may build at once.
 """
 
 from __future__ import annotations
@@ -38,11 +39,14 @@ def mpi_library(
 ) -> Path:
     """Return the path of the PMPI library for the MPI of this mpicc (default: $QUIPU_MPICC, or `mpicc` in PATH).
 
-    runtime_include: folder of quipu.h; runtime_lib: libquipu.so. Default: the files of the
-    installation ($QUIPU_HOME, else this Python environment). Builds the library if it is not in the
-    cache, and prints a message on standard error (`verbose`: also if it is in the cache).
+    runtime_include: folder of quipu.h. runtime_lib: libquipu.so. Default: the files of the installation ($QUIPU_HOME,
+    else this Python environment). clang: the command that reads mpi.h and compiles the library.
 
-    Raises EnvironmentProblem if clang, MPI or the runtime is missing, MeasurementError if building fails.
+    Builds the library if it is not in the cache, and prints a message on standard error. verbose: print a message also
+    if the library is in the cache.
+
+    Raises EnvironmentProblem if clang, MPI, the runtime or a writable folder is missing, MeasurementError if building
+    fails.
     """
     include, runtime = runtime_files(runtime_include, runtime_lib)
     installation = mpicc if isinstance(mpicc, MpiInstallation) else describe_mpicc(mpicc, clang=clang)
@@ -84,9 +88,9 @@ def mpi_library(
 
 
 def runtime_files(include: Path | None = None, library: Path | None = None) -> tuple[Path, Path]:
-    """Return the folder of quipu.h and the path of libquipu.so: the arguments, else those of the installation.
+    """Return the folder of quipu.h and the path of libquipu.so: the arguments, or by default the installed files.
 
-    Raises EnvironmentProblem if they are missing.
+    Raises EnvironmentProblem if a file is missing.
     """
     native = prefix() / NATIVE
     include = include or native / "include"
@@ -101,7 +105,7 @@ def runtime_files(include: Path | None = None, library: Path | None = None) -> t
 
 
 def _folder_name(installation: MpiInstallation, include: Path, runtime: Path, clang: str) -> str:
-    """Return the folder name of a build; it is stored in the cache while all inputs are unchanged."""
+    """Return the folder name of a build. remembered.py stores the name until one of the inputs changes."""
     parts = (
         str(installation),
         *installation.compile_flags,
@@ -114,7 +118,7 @@ def _folder_name(installation: MpiInstallation, include: Path, runtime: Path, cl
 
 
 def _new_folder_name(installation: MpiInstallation, include: Path, runtime: Path, clang: str) -> tuple[str, list[Path]]:
-    """Compute the folder name of a build; return it with the files that it depends on."""
+    """Compute the folder name of a build. Return the name, and the files and folders that it depends on."""
     from quipu.modeling.mpi_operations import __file__ as operations
 
     from .build import COMPILE, HAND_WRITTEN
@@ -134,12 +138,12 @@ def _new_folder_name(installation: MpiInstallation, include: Path, runtime: Path
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     label = re.sub(r"[^a-z0-9.]+", "-", str(installation).lower()).strip("-")
     name = f"{label}-{digest.hexdigest()[:16]}"
-    # The modification time of a source folder changes when a file is added or removed.
+    # The modification times of the last two, which are folders, change when a file is added or removed.
     return name, [*source_files(header), *program_files(clang), *sources, Path(__file__).parent, include]
 
 
 def _caches() -> Iterator[Path]:
-    """Yield the folders for builds: the user's cache, else a private folder for temporary files."""
+    """Yield the folders for builds: first the user's cache, then a private folder in the folder of temporary files."""
     cache = user_cache()
     if cache is not None:
         yield cache / "mpi"
@@ -155,7 +159,8 @@ def _stranger(*paths: Path) -> Path | None:
     """Return the first path that users other than this user and root may replace or modify; None if all are safe.
 
     A user with write access to the library or its folder could preload other code into programs. A missing path is
-    safe. If the group may write to a folder of this user (umask 002), this access is removed.
+    safe. If a path belongs to this user and others may write to it (for example with umask 002), this function removes
+    the write permission of group and others.
     """
     for path in paths:
         try:
@@ -176,7 +181,7 @@ def _stranger(*paths: Path) -> Path | None:
 
 
 def _publish(scratch: Path, final: Path) -> None:
-    """Rename the finished folder to its final name; if another process was faster, use the folder of that process."""
+    """Rename the finished folder to its final name. If another process was faster, keep the folder of that process."""
     scratch.chmod(0o755)
     (scratch / LIBRARY).chmod(0o755)
     try:

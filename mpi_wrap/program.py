@@ -11,7 +11,7 @@ from quipu.modeling.errors import FormatError
 from .elf import NEEDED, ElfFile, NoElf
 from .installation import MPICH, OPEN_MPI, SMPI
 
-# Names of libraries. libmpi.so.12 belongs to MPICH and all MPIs with its binary interface (Intel MPI, MVAPICH, Cray).
+# File names of MPI libraries. libmpi.so.12 is MPICH or an MPI with the ABI of MPICH (Intel MPI, MVAPICH, Cray).
 _LIBRARIES = (
     (re.compile(r"libmpi\.so\.[2-9]\d$"), OPEN_MPI),
     (re.compile(r"libmpi(ch|_cray|_gnu.*|_intel.*)?\.so\.12$"), MPICH),
@@ -20,7 +20,7 @@ _LIBRARIES = (
 
 
 def mpi_of_program(program: Path) -> str | None:
-    """Return the binary interface of the MPI that a program is linked with directly: OPEN_MPI, MPICH or SMPI.
+    """Return the ABI of the MPI that a program is linked with directly: OPEN_MPI, MPICH or SMPI.
 
     Returns None for scripts, interpreters, and programs that link MPI statically or through another library.
     """
@@ -34,7 +34,7 @@ def needed_libraries(program: Path) -> list[str]:
         with program.open("rb") as file:
             return [text for tag, text in ElfFile(file).dynamic() if tag == NEEDED]
     except (OSError, NoElf, FormatError):
-        return []  # no program, or a damaged one: starting it will give the error
+        return []  # not a program, or damaged: starting it reports the error
 
 
 def is_elf(program: Path) -> bool:
@@ -48,9 +48,9 @@ def is_elf(program: Path) -> bool:
 
 
 def is_instrumented(program: Path) -> bool:
-    """Return whether a program has sections that Quipu's compiler pass wrote: false for scripts and shells."""
+    """Return whether a file has sections that Quipu's compiler pass wrote; false for scripts and missing files."""
     try:
         with program.open("rb") as file:
             return any(section.name.startswith(".quipu.") for section in ElfFile(file).sections())
     except (OSError, NoElf, FormatError):
-        return False  # as above
+        return False

@@ -20,7 +20,7 @@ from quipu.modeling.errors import EnvironmentProblem, MeasurementError
 
 INCLUDE = "#include <mpi.h>\n"
 _MARKER = re.compile(r'^# \d+ "(.*)"', re.MULTILINE)
-CONVERSION = re.compile(r"_(c|f|f08)2(c|f|f08)$")  # of handles and statuses between languages
+CONVERSION = re.compile(r"_(c|f|f08)2(c|f|f08)$")  # functions that convert handles and statuses between languages
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Function:
-    """A function that mpi.h declares and that also exists with the prefix PMPI_."""
+    """A function MPI_X for which mpi.h also declares PMPI_X."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -48,7 +48,7 @@ class Function:
 def run_clang(clang: str, arguments: Sequence[str], source: str) -> str:
     """Return the output of clang for `source` on its standard input.
 
-    Raises EnvironmentProblem if clang is missing, MeasurementError if it rejects the source.
+    Raises EnvironmentProblem if clang is missing, MeasurementError if clang rejects the source.
     """
     command = [clang, *arguments, "-x", "c", "-"]
     try:
@@ -76,8 +76,10 @@ def program_files(program: str) -> list[Path]:
 def read_prototypes(clang: str, flags: Sequence[str]) -> tuple[Function, ...]:
     """Return the functions of mpi.h that can be wrapped, sorted by name; `flags` are compiler flags that find mpi.h.
 
-    Left out are functions without a PMPI_ form or with a variable number of arguments (MPI_Pcontrol), conversions of
-    handles, and functions that do not return an error code (MPI_Wtime). They move no data and take almost no time.
+    Other functions move no data and take almost no time: functions without a PMPI_ form or with a variable number of
+    arguments (MPI_Pcontrol), conversions of handles, and functions that return no error code (MPI_Wtime).
+
+    Raises EnvironmentProblem if clang is missing, MeasurementError if clang cannot read mpi.h.
     """
     dump = run_clang(clang, [*flags, "-w", "-fsyntax-only", "-Xclang", "-ast-dump=json"], INCLUDE)
     try:

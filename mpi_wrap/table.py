@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read and check the table of MPI operations (operations.toml), with the amounts that the wrappers count.
+"""Read and check the table of MPI operations (operations.toml), with the expressions for bytes in its rows.
 
 `load_table` returns the rows. `operations_of` expands them into the functions that mpi.h may declare: functions with
 the same rule, nonblocking and persistent forms, and forms with large counts (MPI_Send_c).
@@ -28,10 +28,11 @@ CHOICES = {
     "ends": get_args(mpi_operations.Span),
 }
 FORMS = ("nonblocking", "persistent")
+# Keys that a row of the kind "uncounted" must not have.
 COUNTED = frozenset({"arguments", "forms", "sent", "received", "room", "to", "from"})
 KEYS = COUNTED | frozenset(CHOICES) | {"alike", "convention", "model"}
 STATUS = "status"
-# Names of variables in generated wrappers, which arguments must not have.
+# Variables of generated wrappers. Arguments must not have these names.
 RESERVED = frozenset(
     {"result", "call", "region", "group", "sent", "received", "to_peer", "from_peer", "completion", "own_status", "i"}
 )
@@ -39,10 +40,13 @@ RESERVED = frozenset(
 
 @dataclass(frozen=True)
 class Operation(mpi_operations.MpiOperation):
-    """One MPI function of the table, with the amounts that its wrapper counts.
+    """One MPI function of the table, with the bytes that its wrapper counts.
 
-    `received_from_status`: the status of the completed operation gives the received bytes. `received` is then None,
-    and `room` is the size of the receive buffer, if known.
+    - sent, received: expressions for bytes; None: this direction counts nothing, or see the next line.
+    - received_from_status: the status of the completed operation contains the received bytes; `received` is None.
+    - room: bytes of the receive buffer, for MPIs that return no status at the nonblocking form; None: not needed.
+    - to, source: names of the arguments with the rank of the peer; None: there is no such argument.
+    - convention: how the bytes are counted, in words.
     """
 
     sent: Expression | None = None
@@ -55,12 +59,12 @@ class Operation(mpi_operations.MpiOperation):
 
     @property
     def group_argument(self) -> str | None:
-        """Return the argument with the participating processes: comm, win or file."""
+        """Return the name of the argument that determines the participating processes: comm, win or file; else None."""
         return next((name for name in ("comm", "win", "file") if name in self.arguments), None)
 
     @property
     def counts_messages(self) -> bool:
-        """Return whether each direction with an expression counts as one message, for any number of bytes."""
+        """Return whether each direction (sent, received) that the row gives counts one message, even for 0 bytes."""
         return self.kind in ("point-to-point", "one-sided") or (self.kind == "persistent" and self.to_or_from)
 
     @property
@@ -71,7 +75,10 @@ class Operation(mpi_operations.MpiOperation):
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the file: an operation, and further operations that follow the same rule."""
+    """One row of the file: an operation, and further functions that follow the same rule.
+
+    alike: names of these functions. forms: which of `FORMS` exist. line: number of the line where the row begins.
+    """
 
     operation: Operation
     alike: tuple[str, ...]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generate the C text around the call of MPI that separates waiting from transfer.
+"""Generate the C statements around a call of MPI that measure how long the call waits (metric wait_time).
 
-The functions that it calls are in native/wait.c and native/wait_smpi.c. The text uses the operation's arguments with
-their names in the table, and `call.node`.
+The statements call functions of native/wait.c or, under SMPI, of native/wait_smpi.c. They use the arguments of the
+operation by their names in operations.toml, and `call.node`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ BEGIN = "const uint64_t wait_begin = quipu_mpi_wait_begin(&call, {awaited});"
 END = "const uint64_t wait_end = quipu_mpi_wait_end(&call);"
 NOW = "const uint64_t wait_begin = quipu_ticks();"
 
-# Collective operations by the ranks that they wait for, and the names of these kinds in native/wait_smpi.c.
+# Values of `waits_for` of collective operations, and the constants QUIPU_MPI_… for them in native/delays.h.
 COLLECTIVE = {"all": "AWAITS_ALL", "root": "AWAITS_ROOT", "leaves": "ROOT_AWAITS"}
+# Values of `waits_for` of operations whose waiting is computed from the duration of the call.
 TIMED = ("sender", "receiver", "peers", "buffer", "message", "requests")
 
 
@@ -30,12 +31,15 @@ class Statements:
 
 
 def transfer(operation: Operation, result: str = "result") -> Statements:
-    """Return the text around an operation that moves data; `sent` and `received` are its bytes if it succeeded."""
+    """Return the statements around an operation that moves data. result: C text of its error code.
+
+    The statements in `success` use the variables `sent` and `received` (bytes).
+    """
     return Statements(before(operation), after(operation, result), success(operation))
 
 
 def is_timed(operation: Operation) -> bool:
-    """Return whether the call itself is timed, with BEGIN right before it and END right after it."""
+    """Return whether the wrapper reads the clock directly before (BEGIN) and directly after (END) the call."""
     return operation.waits_for in TIMED
 
 
@@ -52,7 +56,7 @@ def before(operation: Operation) -> list[str]:
 
 
 def success(operation: Operation) -> list[str]:
-    """Return the statements after a call that moved data and succeeded; `sent` and `received` are its bytes."""
+    """Return the statements after a call that moved data and succeeded. They use `sent` and `received` (bytes)."""
     if operation.waits_for == "sender":
         return ["quipu_mpi_after_receive(call.node, awaited, wait_begin, wait_end, received);"]
     if is_timed(operation):
@@ -61,7 +65,7 @@ def success(operation: Operation) -> list[str]:
 
 
 def completed(operation: Operation, completion: str) -> list[str]:
-    """Return the statements after a call that completes requests; the variable `completion` collects the requests."""
+    """Return the statements after a call that completes requests. completion: C text of its quipu_mpi_completion."""
     if not is_timed(operation):
         return []
     return [f"quipu_mpi_wait_between(call.node, wait_begin, wait_end, {completion}.bytes);"]
@@ -75,7 +79,7 @@ def after(operation: Operation, result: str = "result") -> list[str]:
 
 
 def simulated_transfer(operation: Operation) -> Statements:
-    """Return the text for SMPI around an operation that moves data, or that starts or creates a request."""
+    """Return the statements for SMPI around an operation that moves data, or that starts or creates a request."""
     arguments = operation.arguments
     if operation.waits_for in COLLECTIVE:
         root, awaited = "root" if "root" in arguments else "-1", COLLECTIVE[operation.waits_for]
@@ -109,7 +113,7 @@ def simulated_transfer(operation: Operation) -> Statements:
 
 
 def simulated_window(window: str) -> Statements:
-    """Return the text for SMPI around a function in which all processes of a window wait for each other."""
+    """Return the statements for SMPI around a function in which all processes of a window wait for each other."""
     return Statements(
         [NOW, f"quipu_mpi_arrive_at_window({window});"],
         [f"quipu_mpi_depart_from_window(call.node, {window}, wait_begin);"],
@@ -122,7 +126,7 @@ def simulated_start(count: str, requests: str) -> list[str]:
 
 
 def simulated_completion(operation: Operation, count: str, requests: str) -> Statements:
-    """Return the text for SMPI around a function that completes requests."""
+    """Return the statements for SMPI around a function that completes requests. count, requests: C text."""
     begin = "wait_begin" if is_timed(operation) else "0"
     return Statements(
         [
