@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Switches the wrappers on, and writes attributes once per process. active_smpi.c does this for simulated ranks. */
+/* Switches the wrappers on, and writes attributes of the profile (rank, number of ranks, MPI library) once per process.
+ * active_smpi.c does the same for simulated ranks. */
 #include "active.h"
 
 #include "call.h"
@@ -15,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the ABI of an MPI library. Intel MPI, MVAPICH and others follow MPICH. */
+/* Returns the MPI whose ABI a library has, from its version text. Intel MPI, MVAPICH and others have the ABI of MPICH.
+ */
 static const char *abi_of(const char *version) {
     return strstr(version, "Open MPI") != NULL ? "Open MPI" : strstr(version, "SMPI") != NULL ? "SMPI" : "MPICH";
 }
@@ -33,7 +35,8 @@ __attribute__((constructor)) static void start(void) {
     quipu_mpi_chain();
 }
 
-/* Records the name of the running MPI. Returns false if this library was built for another one. */
+/* Records the version of the MPI library. Switches the wrappers off and returns false if libquipu_mpi.so was built for
+ * another MPI. Also returns false if MPI reports no version. */
 static bool is_our_mpi(void) {
     quipu_mpi_check_family();
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -83,7 +86,7 @@ void quipu_mpi_initialized(void) {
     tell_place(world.rank, world.all);
     MPI_Comm parent = MPI_COMM_NULL;
     if (PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL)
-        quipu_attribute("spawned", "1"); /* ranks of another MPI_COMM_WORLD */
+        quipu_attribute("spawned", "1"); /* another program started this MPI_COMM_WORLD with MPI_Comm_spawn */
 }
 
 void quipu_mpi_finalized(void) {

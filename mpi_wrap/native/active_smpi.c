@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of active.c for SimGrid SMPI, in which ranks are not processes. */
+/* The functions of active.c for SimGrid SMPI, where all ranks are in one process. */
 #include "active.h"
 
 #include "call.h"
@@ -16,11 +16,11 @@
 #include <string.h>
 #include <xbt/config.h>
 
-/* Option smpi/host-speed: a variable of libsimgrid that no header declares. */
+/* Value of the option smpi/host-speed (flop/s): a variable of libsimgrid that no header declares. */
 extern double _smpi_cfg_host_speed __attribute__((weak));
 
-/* Ends a rank that does not return from MPI_Finalize, because destructors of static objects run only after the
- * simulation. */
+/* SimGrid calls this function at the end of a rank. It marks a rank that was not killed, so that the merge accepts the
+ * rank even without MPI_Finalize. A destructor could not do this, because destructors run only after the simulation. */
 static void ended(int failed, void *rank) {
     (void)rank;
     if (!failed)
@@ -39,7 +39,7 @@ void quipu_mpi_initialized(void) {
     snprintf(text, sizeof text, "%d", world.rank);
     quipu_location_attribute("rank", text);
     sg_actor_on_exit(ended, rank);
-    rank->since = quipu_begin_interval(rank->since); /* ranks leave MPI_Init together */
+    rank->since = quipu_begin_interval(rank->since); /* all ranks leave MPI_Init at the same simulated time */
     static bool chosen;
     if (!chosen)
         quipu_mpi_choose_waits(true);

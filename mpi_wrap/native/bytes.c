@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Returns 0 if MPI does not report a size. */
+/* Returns the size (bytes) that a call of MPI reported; 0 if its error code `result` is an error, or the size is
+ * negative. Records the first error as an attribute. */
 static uint64_t known_size(int result, int64_t size) {
     static atomic_flag said = ATOMIC_FLAG_INIT;
     if (result == MPI_SUCCESS)
@@ -30,14 +31,14 @@ static uint64_t type_size(MPI_Datatype datatype) {
 }
 
 uint64_t quipu_mpi_ask_type_size(MPI_Datatype datatype) {
-    if (datatype == MPI_DATATYPE_NULL) /* an error that the call itself reports */
+    if (datatype == MPI_DATATYPE_NULL) /* an error, which the call of the program reports */
         return 0;
     const uint64_t size = type_size(datatype);
-#ifndef SMPI_H /* it has no MPI_Type_get_envelope */
+#ifndef SMPI_H /* SMPI has no MPI_Type_get_envelope */
     int integers, addresses, types, combiner = MPI_UNDEFINED;
     if (size > 0 && PMPI_Type_get_envelope(datatype, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
         combiner == MPI_COMBINER_NAMED) {
-        quipu_mpi_thread.type = (MPI_Datatype)0; /* a signal handler may leave this code by longjmp */
+        quipu_mpi_thread.type = (MPI_Datatype)0; /* a signal handler may leave the code below by longjmp */
         atomic_signal_fence(memory_order_seq_cst);
         quipu_mpi_thread.size = size;
         atomic_signal_fence(memory_order_seq_cst);
@@ -81,7 +82,8 @@ uint64_t quipu_mpi_status_bytes(const MPI_Status *status) {
     return known_size(result, bytes);
 }
 
-/* Sets whether the neighbours in directions -1 and +1 of one dimension of a Cartesian topology exist. */
+/* Sets exist[0] and exist[1] to whether there is a neighbour in direction -1 and +1 of a dimension of a Cartesian
+ * topology. */
 static void cartesian_neighbours(MPI_Comm comm, int dimension, bool exist[2]) {
     int before = MPI_PROC_NULL, after = MPI_PROC_NULL;
     PMPI_Cart_shift(comm, dimension, 1, &before, &after);
@@ -89,7 +91,8 @@ static void cartesian_neighbours(MPI_Comm comm, int dimension, bool exist[2]) {
     exist[1] = after != MPI_PROC_NULL;
 }
 
-/* Returns the number of neighbours including MPI_PROC_NULL; *dimensions > 0 for a Cartesian topology. */
+/* Returns the number of neighbours in a topology, including MPI_PROC_NULL; 0 without a topology. Sets *dimensions to
+ * the number of dimensions of a Cartesian topology; 0 for other topologies. */
 static int neighbours(MPI_Comm comm, enum quipu_mpi_direction direction, int *dimensions) {
     int topology = MPI_UNDEFINED, in = 0, out = 0, weighted = 0, rank = 0;
     *dimensions = 0;

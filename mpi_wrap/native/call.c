@@ -16,7 +16,7 @@ struct quipu_link *quipu_mpi_find_usual(const struct quipu_region *region) {
     struct quipu_link *link = quipu_known_link(thread, region);
     if (link == NULL || link->to == thread->here)
         return NULL;
-    own->region = NULL; /* a signal handler may leave from here */
+    own->region = NULL; /* a signal handler may leave the code below by longjmp */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     own->from = thread->here;
     own->link = link;
@@ -29,7 +29,8 @@ void quipu_mpi_end_region_left(void) {
     struct quipu_mpi_thread *own = &quipu_mpi_thread;
     const struct quipu_thread *thread = quipu_current;
     own->active_wrapper = NULL;
-    /* An instrumented program may have ended the frame already (quipu_unwind), and another frame may have its place. */
+    /* An instrumented program may have ended this frame already (quipu_unwind). Another frame may now be at the same
+     * address, but it then has another node. */
     if (thread != NULL && own->frame != NULL && own->frame <= thread->top && own->frame->node == own->node)
         quipu_exit(own->frame);
 }

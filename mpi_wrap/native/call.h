@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call.h: functions with which a wrapper enters and leaves the region of its function, and adds to its call path. */
+/* call.h: functions with which a wrapper enters and leaves the region of its MPI function, and adds to the metrics of
+ * the call path. */
 #ifndef QUIPU_MPI_CALL_H
 #define QUIPU_MPI_CALL_H
 
@@ -11,38 +12,40 @@
 #include <stdint.h>
 #include <time.h>
 
-/* A variable of this library (-fvisibility=hidden), which is accessed without a table of addresses. */
+/* Declares a variable of this library that other libraries cannot see. Code accesses it without the global offset
+ * table (GOT). */
 #define QUIPU_MPI_VARIABLE extern __attribute__((visibility("hidden")))
 
-/* A rarely called function, whose code is placed elsewhere. */
+/* A rarely called function. The compiler places its code in a separate section. */
 #define QUIPU_RARELY __attribute__((noinline, cold))
 
 #ifdef SMPI_H
-/* State of a simulated rank. Ranks share the process and its threads. */
+/* State of a simulated rank. All ranks are in one process. */
 struct quipu_mpi_rank {
     void *runtime;                       /* state of the rank in the runtime */
-    void *active_wrapper;                /* see call.h */
-    struct quipu_mpi_partners *partners; /* see partners.c */
-    double speed;                        /* simulated seconds per second of computation here; 0 outside of MPI */
-    double called;                       /* simulated time at which the last operation began, by effort */
-    struct quipu_interval *since;        /* since all ranks were synchronized last */
-    struct quipu_mpi_waits *waits;       /* causes of its waiting since then */
-    struct quipu_mpi_critical *critical; /* blocks that it waits for, see critical_smpi.c */
-    struct quipu_mpi_arrival *awaited;   /* arrivals at the operation that this rank is in, see wait_smpi.c */
+    void *active_wrapper;                /* stack address of the active wrapper of the rank; NULL: none */
+    struct quipu_mpi_partners *partners; /* row of the communication matrix (partners.c) */
+    double speed;  /* simulated seconds per real second of computation; 0: computation is not simulated now */
+    double called; /* simulated time (s) at which the latest MPI call began, in a simulation by effort (smpi.c) */
+    struct quipu_interval *since;        /* interval since the latest synchronization of all ranks */
+    struct quipu_mpi_waits *waits;       /* causes of the waiting of the rank since this synchronization */
+    struct quipu_mpi_critical *critical; /* clocks for the metric critical_blocks (critical_smpi.c) */
+    struct quipu_mpi_arrival *awaited;   /* latest arrival of another rank at a message of this rank (wait_smpi.c) */
 };
-/* Returns the running rank; NULL if none runs. */
+/* Returns the running rank; NULL if none runs, or if there is no memory. */
 struct quipu_mpi_rank *quipu_mpi_running(void);
-/* Registers the actors as ranks of the runtime, before measuring begins. */
+/* Registers the actors of SimGrid as ranks of the runtime. Call before measuring begins. */
 void quipu_mpi_share(void);
-/* Begins to simulate the computation of the rank. */
+/* Begins to simulate the computation of the rank. speed: as in struct quipu_mpi_rank. */
 void quipu_mpi_begin_computing(struct quipu_mpi_rank *rank, double speed);
-/* Simulates the computation since the last call. Call before a function that takes simulated time. */
+/* Simulates the computation of the running rank since its previous MPI call. Call before a function that takes
+ * simulated time. */
 void quipu_mpi_compute(void);
-/* Call after such a function. Simulated time continues from here. */
+/* Call after a function that takes simulated time. The next computation begins here. */
 void quipu_mpi_simulated(void);
 #endif
 
-/* A clock of this machine. */
+/* Returns the real time in nanoseconds (CLOCK_MONOTONIC of this machine). */
 static inline uint64_t quipu_mpi_nanoseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -58,23 +61,25 @@ QUIPU_MPI_VARIABLE int quipu_mpi_on;
 /* State of a thread in the wrappers, in one cache line. */
 struct quipu_mpi_thread {
     void *active_wrapper;      /* stack address of the active wrapper; NULL: none */
-    struct quipu_frame *frame; /* its frame */
-    struct quipu_node *node;   /* node of the frame */
-    /* The predefined datatype of the latest size query. It cannot be freed, so its size is constant. */
-    MPI_Datatype type; /* 0 at first, which is no handle; its size is 0, like the size of a null handle */
-    uint64_t size;
-    /* The region of the latest call on the fast path, and the node that was active before. Links do not change. */
-    const struct quipu_region *region;
-    const struct quipu_node *from;
-    struct quipu_link *link;
+    struct quipu_frame *frame; /* frame of the active wrapper in the runtime */
+    struct quipu_node *node;   /* node of this frame */
+    /* The predefined datatype of the latest size query, and its size. Predefined datatypes cannot be freed, so the size
+     * never changes. */
+    MPI_Datatype type; /* initially 0, which is not a handle */
+    uint64_t size;     /* bytes */
+    /* The latest call on the fast path. The runtime never changes a link. */
+    const struct quipu_region *region; /* the region that was entered */
+    const struct quipu_node *from;     /* the node that was active before */
+    struct quipu_link *link;           /* the link from this node to the node of the region */
 } __attribute__((aligned(64)));
 extern _Thread_local struct quipu_mpi_thread quipu_mpi_thread __attribute__((tls_model("initial-exec")));
 #define quipu_mpi_active_wrapper quipu_mpi_thread.active_wrapper
 #endif
 
-/* Returns true in a wrapper that the program called. Returns false while nothing is measured, and in calls from an MPI
- * library or from a callback, so that nothing counts twice. The comparison uses addresses instead of a depth, because
- * an error handler may leave a wrapper by longjmp, and the next wrapper further up the stack has to detect this. */
+/* Returns true in a wrapper that the program called. Returns false while nothing is measured. Also returns false in a
+ * wrapper that the MPI library or a callback called during another wrapper, so that nothing counts twice. Such an inner
+ * wrapper has a lower stack address than the active wrapper. A counter of nested wrappers would be wrong after an error
+ * handler has left a wrapper by longjmp. */
 QUIPU_INLINE bool quipu_mpi_outermost(void) {
     if (__builtin_expect(!quipu_mpi_on, 0))
         return false;
@@ -82,26 +87,28 @@ QUIPU_INLINE bool quipu_mpi_outermost(void) {
     if (quipu_mpi_running() == NULL)
         return false;
 #endif
-    return __builtin_frame_address(0) >= quipu_mpi_active_wrapper; /* NULL is below all */
+    return __builtin_frame_address(0) >= quipu_mpi_active_wrapper; /* also true if there is none: NULL is the lowest */
 }
 
 /* Whether calls of MPI may run at the same time (MPI_THREAD_MULTIPLE, or unknown). Counters then need locked additions.
  */
 QUIPU_MPI_VARIABLE bool quipu_mpi_concurrent;
 
-/* A running call. Reading the clock costs more than all other work here, so begin and end are read once. */
+/* A running call of a wrapper. Reading the clock takes longer than all other work of a wrapper. The clock is therefore
+ * read only once at the beginning and once at the end. */
 struct quipu_mpi_call {
     struct quipu_frame *frame;
     struct quipu_node *node;
     uint64_t begin; /* quipu_ticks when the region was entered */
-    uint64_t end;   /* quipu_ticks after the call of MPI, or 0 if it was not read */
+    uint64_t end;   /* quipu_ticks after the call of MPI; 0: not read */
 };
 
 #ifdef SMPI_H
 QUIPU_INLINE void quipu_mpi_end_abandoned(void) {}
 QUIPU_INLINE void quipu_mpi_remember(const struct quipu_mpi_call *call) { (void)call; }
 #else
-/* Ends the region of a wrapper that was left by longjmp, because later calls are not below it. */
+/* Ends the region of a wrapper that was left by longjmp. Otherwise the region would be the caller of all later calls.
+ */
 void quipu_mpi_end_region_left(void);
 QUIPU_INLINE void quipu_mpi_end_abandoned(void) {
     if (__builtin_expect(quipu_mpi_active_wrapper != NULL, 0))
@@ -123,7 +130,8 @@ static inline void quipu_mpi_leave_rarely(struct quipu_mpi_call *call) {
     quipu_exit(call->frame);
 }
 
-/* The cleanup also runs when a C++ error handler throws through the wrapper. */
+/* Enters a region until the end of the block. The cleanup also runs if an error handler throws a C++ exception through
+ * the wrapper. */
 #define QUIPU_MPI_WRAPPER(enter, leave, region)                                                                        \
     quipu_mpi_end_abandoned();                                                                                         \
     quipu_mpi_active_wrapper = __builtin_frame_address(0);                                                             \
@@ -132,11 +140,12 @@ static inline void quipu_mpi_leave_rarely(struct quipu_mpi_call *call) {
     quipu_mpi_remember(&call);                                                                                         \
     call.begin = quipu_latest_ticks()
 #define QUIPU_MPI_CALL(region) QUIPU_MPI_WRAPPER(quipu_enter_inline, quipu_mpi_leave, region)
-/* The same with less code, for hundreds of rarely called functions. */
+/* Does the same with less code, for hundreds of rarely called functions. */
 #define QUIPU_MPI_RARE_CALL(region) QUIPU_MPI_WRAPPER(quipu_enter, quipu_mpi_leave_rarely, region)
 
-/* Adds to the node of the running call. A locked addition waits until all stores of MPI for the other process have left
- * the store buffer. Only programs that need locked additions use them. */
+/* Adds to a metric of the node of the running call. The addition is locked only if several threads may call MPI at the
+ * same time. A locked addition is slow: it waits until the data that MPI has just stored for another process has left
+ * the store buffer of the processor. */
 static inline void quipu_mpi_add(struct quipu_node *node, enum quipu_metric metric, uint64_t value) {
     if (__builtin_expect(quipu_mpi_concurrent, 0))
         quipu_add(node, metric, value);
@@ -144,10 +153,12 @@ static inline void quipu_mpi_add(struct quipu_node *node, enum quipu_metric metr
         quipu_add_alone(node, metric, value);
 }
 
+/* The same as quipu_mpi_count for a node that is not NULL, with locked additions. */
 void quipu_mpi_count_locked(struct quipu_node *node, int processes, uint64_t sent, uint64_t received, bool message_sent,
                             bool message_received);
 
-/* Counts for the running call. node: the node of the call; NULL if nothing is measured. */
+/* Counts bytes and messages of the running call. node: the node of the call; NULL if nothing is measured. processes:
+ * number of processes of the communicator. sent, received: bytes. */
 static inline void quipu_mpi_count(struct quipu_node *node, int processes, uint64_t sent, uint64_t received,
                                    bool message_sent, bool message_received) {
     if (node == NULL)
@@ -164,19 +175,21 @@ static inline void quipu_mpi_count(struct quipu_node *node, int processes, uint6
 }
 
 #ifndef SMPI_H
-/* The conditions of the fast path: MPI_COMM_WORLD, one thread in MPI at a time, no probes. In one cache line. */
+/* Data of the fast path, in one cache line. The fast path is for calls on MPI_COMM_WORLD, if only one thread at a time
+ * calls MPI and no calls are probed (wait.c). */
 struct quipu_mpi_usual {
-    bool on; /* all conditions hold, and wrappers are on */
-    MPI_Comm world;
-    uint64_t processes;
+    bool on;            /* whether the fast path may be used */
+    MPI_Comm world;     /* MPI_COMM_WORLD */
+    uint64_t processes; /* of MPI_COMM_WORLD */
 } __attribute__((aligned(64)));
 QUIPU_MPI_VARIABLE struct quipu_mpi_usual quipu_mpi_usual;
 
-/* Returns and stores the link from the active node to the region, if it is known and leads to another node. */
+/* Returns the link from the active node to the region, and stores it for the next call. Returns NULL if the runtime has
+ * no such link, or if the link leads to the active node itself. */
 struct quipu_link *quipu_mpi_find_usual(const struct quipu_region *region);
 
-/* Returns the link to the region if the call meets the conditions of the fast path: the size of its datatype is known,
- * and the region was recently entered from here. Otherwise returns NULL. */
+/* Returns the link from the active node to the region if the call can use the fast path; otherwise NULL. The fast path
+ * also requires that the size of the datatype is known, and that the region was entered from this node recently. */
 QUIPU_INLINE struct quipu_link *quipu_mpi_usual_link(const struct quipu_region *region, MPI_Comm comm,
                                                      MPI_Datatype datatype) {
     const struct quipu_thread *thread = quipu_current;
@@ -201,7 +214,7 @@ QUIPU_INLINE struct quipu_mpi_call quipu_mpi_enter_usual(const struct quipu_link
     quipu_mpi_remember(&call);
     return call;
 }
-/* Leaves a region on the fast path. The clock was read when the call returned; later work counts for the caller. */
+/* Leaves a region on the fast path. The time after call->end, when MPI returned, belongs to the caller. */
 QUIPU_INLINE void quipu_mpi_leave_usual(struct quipu_mpi_call *call) {
     struct quipu_thread *thread = quipu_current;
     quipu_mpi_active_wrapper = NULL;
@@ -216,7 +229,7 @@ QUIPU_INLINE void quipu_mpi_leave_usual(struct quipu_mpi_call *call) {
     __attribute__((cleanup(quipu_mpi_leave_usual))) struct quipu_mpi_call call =                                       \
         quipu_mpi_enter_usual(link, __builtin_frame_address(0))
 
-/* Counts this number of elements of the datatype as sent and as received. */
+/* Counts `count` elements of `size` bytes as sent and as received. */
 QUIPU_INLINE void quipu_mpi_count_usual(struct quipu_node *node, int64_t count, uint64_t size) {
     const uint64_t bytes = count > 0 ? (uint64_t)count * size : 0;
     quipu_add_alone(node, QUIPU_BYTES_SENT, bytes);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains several definitions of MPI functions in a process: PMPI libraries that are preloaded or linked, and functions
- * of the program.
+/* Lets all definitions of an MPI function in a process run one after the other: the wrappers of this library, of other
+ * PMPI libraries, and of the program itself.
  *
- * The loader directs calls of the program to the first definition. If it is ours, our wrapper calls the next
- * definition, which calls PMPI. If it is another definition, it calls PMPI_ functions. The addresses of these in the
- * tables of its object are replaced by our wrappers, which then call MPI. If the first definition is MPI itself,
- * because this library was loaded late, the tables of all callers get our wrappers. */
+ * The dynamic loader directs a call of MPI_X to the first definition in its search order.
+ * - The first definition is our wrapper: it calls the next definition, which calls PMPI_X.
+ * - The first definition is another wrapper, which calls PMPI_X: the address of PMPI_X in the address table (GOT) of
+ *   its object is replaced by our wrapper, which calls MPI.
+ * - The first definition is MPI itself, because this library was loaded late: the address of MPI_X is replaced by our
+ *   wrapper in the tables of all objects. */
 #define _GNU_SOURCE
 #include "tables.h"
 
@@ -22,10 +24,10 @@
 
 enum { MOST_FUNCTIONS = 2048 };
 
-/* State of the function with the same index in the table. */
+/* The first definition of each function, by its index in quipu_mpi_replacements. */
 static struct first {
-    const void *object;    /* object with the first definition, if it is another library or the program */
-    bool late;             /* MPI has the first definition */
+    const void *object;    /* load address of the object with this definition; NULL: this library, or MPI */
+    bool late;             /* the definition belongs to MPI */
     bool taken_in_fortran; /* calls of the Fortran procedure do not reach its wrapper */
     bool reached;          /* the object calls PMPI through a table that now contains our wrapper */
 } firsts[MOST_FUNCTIONS];
@@ -35,7 +37,8 @@ static const void *base_of(const void *function) {
     return function != NULL && dladdr(function, &info) != 0 ? info.dli_fbase : NULL;
 }
 
-/* Returns the load address. The program has the address of its file there; the object of the kernel has none. */
+/* Returns the address at which the file of an object is loaded; NULL for the object of the kernel (vDSO). l_addr is not
+ * this address: it is 0 for a program with fixed addresses. */
 static const void *base_of_object(const struct link_map *object) { return base_of(object->l_ld); }
 
 static size_t number_of(const struct quipu_mpi_replacement *function) {
@@ -47,10 +50,11 @@ static bool is_of_mpi(const char *path) {
     return strncmp(slash == NULL ? path : slash + 1, "libmpi", 6) == 0;
 }
 
-/* Libraries of MPI whose Fortran procedures call PMPI_ functions. With MPICH (libmpichfort, libmpifort, libmpichf90 of
- * older ones) these are the procedures of mpi_f08 without a buffer. With Open MPI (libmpi_mpifh) these are all
- * procedures. They have separate wrappers (emit_fortran.py), which a program skips if it defines the procedure itself
- * or starts measuring late. */
+/* Returns whether an object is a library of MPI whose Fortran procedures call PMPI_ functions of C. In MPICH
+ * (libmpichfort, libmpifort, in older versions libmpichf90) these are the procedures of mpi_f08 without a buffer. In
+ * Open MPI (libmpi_mpifh) these are all procedures. The procedures of Open MPI have separate wrappers
+ * (emit_fortran.py). Calls do not reach these wrappers if the program defines the procedure itself, or if this library
+ * was loaded late. */
 static bool is_fortran_library(const char *path) {
 #ifdef OPEN_MPI
     return is_of_mpi(path) && strstr(path, "mpif") != NULL;
@@ -59,7 +63,8 @@ static bool is_fortran_library(const char *path) {
 #endif
 }
 
-/* Returns whether another definition than the Fortran wrapper of a function is called. */
+/* Returns whether calls of the Fortran procedure of a function reach another definition than our Fortran wrapper. ours:
+ * load address of this library. */
 static bool is_taken_in_fortran(const char *function, const void *ours) {
 #ifdef OPEN_MPI
     char name[128];
@@ -76,6 +81,7 @@ static bool is_taken_in_fortran(const char *function, const void *ours) {
 #endif
 }
 
+/* Returns the wrapper that replaces a function in the tables of an object; NULL: no change (quipu_mpi_choice). */
 static const void *choose(const struct link_map *object, const char *name, bool own) {
     static const struct link_map *latest;
     static const void *base;
@@ -98,7 +104,7 @@ static const void *choose(const struct link_map *object, const char *name, bool 
     return found->function;
 }
 
-/* Reports the functions of another object that do not call PMPI in a way that can be counted. */
+/* Records which functions of an object call MPI without reaching our wrappers. */
 static void tell_owners(const struct link_map *object) {
     static char text[1024];
     const void *base = base_of_object(object);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wait and test functions: which requests completed, and with what status. */
+/* Counts the requests that a wait or test function has completed. */
 #include "requests.h"
 
 #include <stdlib.h>
@@ -45,11 +45,11 @@ void quipu_mpi_completed_one(struct quipu_mpi_completion *completion, int result
     if (result == MPI_SUCCESS) {
         if (flag == NULL || *flag) {
             const int which = index == NULL ? 0 : *index - completion->base;
-            if (which >= 0 && which < completion->count) /* otherwise MPI_UNDEFINED */
+            if (which >= 0 && which < completion->count) /* otherwise MPI_UNDEFINED: no request was active */
                 completion->bytes +=
                     quipu_mpi_settle(completion->handles[which], completion->time, completion->statuses);
         }
-    } else if (requests != NULL) { /* MPI has set the failed request to null */
+    } else if (requests != NULL) { /* MPI has set the failed request to MPI_REQUEST_NULL */
         for (int i = 0; i < completion->count; i++)
             if (completion->handles[i] != requests[i] && requests[i] == MPI_REQUEST_NULL)
                 quipu_mpi_forget(completion->handles[i], completion->time, false);
@@ -57,7 +57,8 @@ void quipu_mpi_completed_one(struct quipu_mpi_completion *completion, int result
     finish(completion);
 }
 
-/* Settles one of several requests. If the call returned MPI_ERR_IN_STATUS, its status contains MPI_ERROR. */
+/* Counts request number `which`, whose status has the index `at`, or removes it if it failed. If the call returned
+ * MPI_ERR_IN_STATUS, the field MPI_ERROR of each status is valid. */
 static void settle_of_several(struct quipu_mpi_completion *completion, int result, int which, int at) {
     const MPI_Status *status = &completion->statuses[at];
     if (result == MPI_SUCCESS || status->MPI_ERROR == MPI_SUCCESS)
