@@ -25,7 +25,7 @@ struct quipu_mpi_rank {
     void *runtime;                       /* state of the rank in the runtime */
     void *active_wrapper;                /* stack address of the active wrapper of the rank; NULL: none */
     struct quipu_mpi_partners *partners; /* row of the communication matrix (partners.c) */
-    double speed;  /* simulated seconds per real second of computation; 0: computation is not simulated now */
+    double speed;  /* simulated seconds per second on the measured machine; 0: computation is not simulated now */
     double called; /* simulated time (s) at which the latest MPI call began, in a simulation by effort (smpi.c) */
     struct quipu_interval *since;        /* interval since the latest synchronization of all ranks */
     struct quipu_mpi_waits *waits;       /* causes of the waiting of the rank since this synchronization */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The metric critical_blocks: the blocks that ranks wait for if only one call path takes time, and each block takes the
- * same time. Each rank has a clock for each call path: the blocks that the rank has executed, plus the blocks that it
- * has waited for. A synchronization sets the clocks of all ranks to the largest one.
+/* Computes the blocks that ranks wait for, for the metric critical_blocks: the basic blocks for which a rank would wait
+ * if only one call path took time, and each block took the same time. Each rank has a logical clock for each call path.
+ * The clock counts the blocks that the rank has executed in the call path, and the blocks that it has waited for. A
+ * synchronization sets the clocks of all ranks to the largest one.
  *
- * The clocks are in hash tables: a call path has one bucket in each table, chosen by the hash of its names. Ranks
- * therefore need no common numbers of call paths. A probe (delays.c) first compares a checksum of all clocks; the ranks
+ * The clocks are in hash tables. A call path has one bucket in each table, which the hash of its names selects. Ranks
+ * therefore need no common numbers of call paths. A probe (delays.c) first compares a checksum of all clocks. The ranks
  * exchange the clocks only if the checksums differ.
  *
- * A sampled call represents `weight` calls. The blocks that ranks wait for at the calls without a probe are added at
- * the end.
+ * If only some collective operations are probed, a probed call represents `weight` calls. The blocks that ranks wait
+ * for in the other calls are estimated, and added at the end.
  */
 #include "delays.h"
 
@@ -20,8 +21,8 @@
 enum { TABLES = 4, BUCKETS = 256, ALL_BUCKETS = TABLES * BUCKETS };
 
 static uint64_t awaited[ALL_BUCKETS]; /* blocks that this rank has waited for */
-static uint64_t awaited_sum;          /* their part of the checksum quipu_mpi_clocks */
-static double unseen[ALL_BUCKETS];    /* maximum minus mean over the ranks, summed over calls without a probe */
+static uint64_t awaited_sum;          /* part of the checksum quipu_mpi_clocks that these blocks add */
+static double unseen[ALL_BUCKETS];    /* estimated blocks that ranks wait for in calls without a probe */
 
 static uint32_t bucket_of(uint32_t table, uint64_t path) {
     const uint64_t mixed = (path ^ path >> 32) * UINT64_C(0x9E3779B97F4A7C15);
@@ -33,8 +34,8 @@ static uint64_t factor_of(uint32_t bucket) {
     return (mixed ^ mixed >> 29) * UINT64_C(0xBF58476D1CE4E5B9);
 }
 
-/* Returns the number of call paths. Returns 0 if threads call MPI at the same time, because the executed blocks of
- * these threads do not begin at a common synchronization. */
+/* Sets *blocks to the executed blocks of each call path, and returns the number of call paths. Returns 0 if several
+ * threads may call MPI at the same time: a synchronization of one thread does not synchronize the other threads. */
 static size_t executed(const struct quipu_blocks **blocks) { return quipu_mpi_concurrent ? 0 : quipu_executed(blocks); }
 
 uint64_t quipu_mpi_clocks(void) {
@@ -52,8 +53,10 @@ uint64_t quipu_mpi_clocks(void) {
     return sum;
 }
 
-/* Adds the blocks of the calls without a probe. weight: calls that the probe represents; 0: other probes represent the
- * calls of the interval before it. */
+/* Adds an estimate for the calls without a probe: (weight - 1) times the maximum minus the mean of the clocks over the
+ * ranks. clocks, most: clocks of this rank, and their maximum over the ranks. weight: number of calls that this probe
+ * represents; 0: other probes represent the calls before this probe, so its blocks are subtracted. Returns false if MPI
+ * returned an error. */
 static bool add_unseen(const uint64_t clocks[ALL_BUCKETS], const uint64_t most[ALL_BUCKETS], MPI_Comm comm, int ranks,
                        uint64_t weight) {
     uint64_t sums[ALL_BUCKETS];
@@ -98,7 +101,9 @@ void quipu_mpi_record_awaited(void) {
     for (size_t i = 0; i < paths; i++)
         for (uint32_t table = 0; blocks[i].blocks != 0 && table < TABLES; table++)
             users[bucket_of(table, blocks[i].path)]++;
-    for (size_t i = 0; i < paths; i++) { /* the minimum over the buckets that no other call path of this rank uses */
+    /* The blocks of a call path are the minimum over the buckets that no other call path of this rank uses. If there is
+     * no such bucket, they are the minimum over all buckets of the call path. */
+    for (size_t i = 0; i < paths; i++) {
         uint64_t least = UINT64_MAX, least_of_all = UINT64_MAX;
         for (uint32_t table = 0; table < TABLES; table++) {
             const uint32_t bucket = bucket_of(table, blocks[i].path);

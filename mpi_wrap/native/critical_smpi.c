@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The metric critical_blocks under SMPI: the blocks that ranks wait for if only one call path takes time, and each
- * block takes the same time. All ranks are in this process, so the metric is exact at all collective operations.
+/* Computes the blocks that ranks wait for under SMPI, for the metric critical_blocks: the basic blocks for which a rank
+ * would wait if only one call path took time, and each block took the same time. All ranks are in this process, so the
+ * metric is exact at all collective operations.
  *
- * Each rank has a clock for each call path: the blocks that the rank has executed, plus the blocks that it has waited
- * for. A rank that waits for other ranks in an operation gets the largest of their clocks at the arrival.
+ * Each rank has a logical clock for each call path. The clock counts the blocks that the rank has executed in the call
+ * path, and the blocks that it has waited for. If a rank waits for other ranks in an operation, its clocks are set to
+ * the largest clocks of these ranks at their arrival.
  */
 #include "delays.h"
 
@@ -13,7 +15,8 @@
 #include <string.h>
 
 struct quipu_mpi_critical {
-    struct quipu_mpi_blocks awaited, came; /* `came`: the clocks at the arrival at the latest operation */
+    /* awaited: blocks that the rank has waited for. came: clocks at the arrival at the latest operation. */
+    struct quipu_mpi_blocks awaited, came;
 };
 
 static bool make_room(struct quipu_mpi_blocks *blocks, size_t wanted) {

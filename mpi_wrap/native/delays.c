@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds delays while the program runs. The waiting at a collective operation is charged to call paths of the last rank
- * to arrive: those in which it spent more time since the previous synchronization than the mean of the other ranks.
+/* Finds the causes of waiting at collective operations while the program runs. The waiting is charged to the late rank:
+ * to the call paths in which this rank spent more time since the previous synchronization than the mean of the other
+ * ranks.
  *
- * A probe (wait.c) is one reduction. It finds the last rank by the time since the latest probe of the communicator, so
- * clocks of different nodes are not compared. The reduction also computes the sum over ranks of the time of each call
- * path, in two hash tables: the hash of the names selects one bucket in each table. The sum of a call path is at most
- * the smaller of its two buckets (count-min sketch: Cormode and Muthukrishnan 2005).
+ * A probe (wait.c) is one reduction. It compares the times of the ranks since the latest probe of the communicator, so
+ * it does not compare clocks of different nodes. The reduction also computes the sum over the ranks of the time of each
+ * call path. The sums are in two hash tables: the hash of the names of a call path selects one bucket in each table.
+ * The sum of a call path is at most the smaller of its two buckets (count-min sketch: Cormode and Muthukrishnan 2005).
  */
 #include "delays.h"
 
@@ -17,15 +18,17 @@
 #include <string.h>
 
 enum { TABLES = 2, BUCKETS = 256, SCALARS = 10 };
-/* If the busiest rank arrives within this part of the range of arrivals before the last one, it is the late rank. */
+/* The late rank is the busiest rank if it arrives in this last part of the time between the first and the last arrival.
+ * Otherwise the late rank is the last rank to arrive. */
 static const double near = 0.1;
 
-/* Data of the reduction. Times are in nanoseconds. */
+/* Data of the reduction. Times are in nanoseconds. "Elapsed" is the time of a rank from the latest probe of the
+ * communicator to its arrival. */
 struct exchanged {
-    double last, last_rank;          /* the longest time since the latest probe */
-    double busy, busy_rank, busy_at; /* rank with most time outside of MPI: this time, and the time since the probe */
-    double first, sum;               /* the shortest time since the latest probe, and the sum over ranks */
-    double cost_share;
+    double last, last_rank;             /* largest elapsed time, and its rank */
+    double busy, busy_rank, busy_at;    /* largest time outside of MPI; its rank, and the elapsed time of this rank */
+    double first, sum;                  /* smallest elapsed time, and sum over the ranks */
+    double cost_share;                  /* largest share of the time of a rank that its probes have taken */
     uint64_t least_clocks, most_clocks; /* minimum and maximum of quipu_mpi_clocks */
     float spent[TABLES][BUCKETS];       /* sums over ranks of the time of call paths */
 };
@@ -78,13 +81,16 @@ void quipu_mpi_end_probes(void) {
 
 static uint32_t bucket_of(int table, uint64_t path) { return (uint32_t)(path >> (32 * table + 8)) % BUCKETS; }
 
+/* Converts ticks of a call path to nanoseconds, at most `most`. The ticks may be more than the elapsed time, because
+ * the runtime may add the earlier time of a called function to its caller. */
 static double limited(uint64_t ticks, double most) {
     const double ns = (double)ticks / quipu_mpi_ticks_per_ns;
-    return ns < most ? ns : most; /* the ticks of a caller may include the time of a call path without own time */
+    return ns < most ? ns : most;
 }
 
-/* Charges waiting to call paths of this rank, which is the late one. own, all: data of this rank and sums over all
- * ranks. waited: mean time that each other rank waited. */
+/* Charges the waiting of the other ranks to call paths of this rank, which is the late rank. own, all: data of this
+ * rank, and result of the reduction. waited: mean time that another rank waited (ns). weight: number of calls that the
+ * probe represents. The first pass adds up the excess of all call paths, the second pass charges it. */
 static void charge(const struct quipu_mpi_since *since, const struct quipu_node *node, const struct exchanged *own,
                    const struct exchanged *all, const struct quipu_spent *spent, size_t paths, int ranks, double waited,
                    uint64_t weight) {
@@ -159,7 +165,7 @@ void quipu_mpi_begin_since(struct quipu_mpi_since *since, const struct quipu_mpi
         *since = (struct quipu_mpi_since){.interval = since->interval, .begun = probe->left};
         return;
     }
-    if (probe->last_came + cost > probe->left) { /* the stored begin was too late */
+    if (probe->last_came + cost > probe->left) { /* the stored begin of the interval was too late */
         since->begun = probe->left - cost;
         since->lags = 0;
         return;
@@ -169,8 +175,8 @@ void quipu_mpi_begin_since(struct quipu_mpi_since *since, const struct quipu_mpi
     since->lag = since->lags == 0 || lag < since->lag ? lag : since->lag;
     if (++since->lags < QUIPU_MPI_LAGS)
         return;
-    since->begun +=
-        since->lag; /* this rank left late at all these probes: the stored begin of the other ranks was too early */
+    /* This rank left all these probes late: the stored begin of its interval was too early. */
+    since->begun += since->lag;
     since->lags = 0;
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds delays under SMPI. All ranks are in this process, so each waiting rank is compared exactly with the late rank,
- * at collective operations and at messages.
+/* Finds the causes of waiting under SMPI. All ranks are in this process, so each waiting rank is compared exactly with
+ * the late rank, at collective operations and at messages.
  *
- * Both ranks are compared over the interval since the latest operation after which all ranks continued at the same
+ * The two ranks are compared over the interval since the latest operation after which all ranks continued at the same
  * moment. A rank is late because of its call paths, or because it waited itself (Boehme, Geimer, Arnold, Voigtlaender,
- * Wolf: Identifying the root causes of wait states in large-scale parallel applications, 2016). So each rank stores the
- * causes of its own waiting in this interval; they are also causes for the ranks that wait for it. Waiting between two
- * ranks is not charged to the same two ranks again.
+ * Wolf: Identifying the root causes of wait states in large-scale parallel applications, 2016). Each rank therefore
+ * stores the causes of its waiting in this interval. If another rank waits for it, these are causes of this waiting,
+ * too. The comparison leaves out the time that the two ranks have waited for each other earlier in the interval, so
+ * that no delay is charged twice.
  */
 #include "delays.h"
 
@@ -15,23 +16,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The late rank is the busiest rank, if its arrival is near the last arrival: within this part of the time between the
- * first and the last arrival. Otherwise it is the last rank. */
+/* The late rank is the busiest of the ranks that arrive in this last part of the time between the first and the last
+ * arrival. */
 static const double near = 0.1;
 
-enum { MOST_CAUSES = 64 }; /* causes that a rank stores; smaller ones count as waiting without cause */
+enum { MOST_CAUSES = 64 }; /* largest number of causes that a rank stores; it drops the smallest ones */
 
+/* The waiting of a rank in the current interval. */
 struct quipu_mpi_waits {
-    double whole; /* ns */
-    size_t count;
+    double whole; /* ns; a part of it may have no cause */
+    size_t count; /* number of causes */
     struct waited {
-        struct quipu_mpi_rank *late;
-        const struct quipu_node *cause; /* of the late rank */
+        struct quipu_mpi_rank *late;    /* the rank that this rank waited for, directly or indirectly */
+        const struct quipu_node *cause; /* call path of the late rank */
         double ns;
-    } of[MOST_CAUSES]; /* the rest of `whole` has no cause */
+    } of[MOST_CAUSES];
 };
 
-/* Nodes of operations: one node for all ranks with the same call path. */
+/* Hash table of the call paths of operations. For each call path it contains the first node that was charged with
+ * waiting. Later charges use this node for all ranks. */
 struct operations {
     size_t room, used;
     struct known_operation {
@@ -56,6 +59,7 @@ static struct known_operation *slot_of(const struct operations *all, uint64_t pa
     }
 }
 
+/* Returns the node that stands for the call path of an operation on all ranks; the argument if there is no memory. */
 static const struct quipu_node *known(const struct quipu_node *operation) {
     if (operation == NULL)
         return NULL;
@@ -147,6 +151,7 @@ static uint64_t busy(const struct quipu_mpi_arrival *arrival) {
     return sum;
 }
 
+/* Returns the late rank. */
 static int latest(const struct quipu_mpi_arrival *arrivals, int ranks) {
     uint64_t first = UINT64_MAX, last = 0, most = 0;
     for (int rank = 0; rank < ranks; rank++) {
@@ -166,12 +171,14 @@ static int latest(const struct quipu_mpi_arrival *arrivals, int ranks) {
     return found;
 }
 
-/* The time that ranks waited for a late rank, by cause. */
+/* The time that all ranks waited for the late rank in an operation, by cause. Times are in ns. */
 struct charges {
     const struct quipu_mpi_arrival *late;
-    double *excess, *of_paths; /* ns, for each call path of the late rank */
-    double of_waits[MOST_CAUSES];
-    double rest;
+    /* For each call path of the late rank. excess: how much longer it took than on the compared rank. of_paths: waiting
+     * that is charged to it. */
+    double *excess, *of_paths;
+    double of_waits[MOST_CAUSES]; /* waiting because of each cause for which the late rank has waited itself */
+    double rest;                  /* waiting without a cause */
 };
 
 static bool begin_charges(struct charges *charges, const struct quipu_mpi_arrival *late) {
@@ -180,7 +187,8 @@ static bool begin_charges(struct charges *charges, const struct quipu_mpi_arriva
     return charges->excess != NULL;
 }
 
-/* Computes how much longer the late rank took in each call path (excess). Returns how much longer it waited itself. */
+/* Computes how much longer the late rank took in each call path than the waiting rank (excess; less than 0: shorter).
+ * Returns how much longer the late rank has waited than the waiting rank (ns, at least 0). */
 static double compare(struct charges *charges, const struct quipu_mpi_arrival *waiting) {
     const struct quipu_mpi_arrival *late = charges->late;
     size_t at = 0;
@@ -206,8 +214,8 @@ static double compare(struct charges *charges, const struct quipu_mpi_arrival *w
     return longer > 0 ? longer : 0;
 }
 
-/* Charges the time that a rank waited for the late rank. remember: store the causes, because the waiting rank may be
- * late itself because of them. */
+/* Charges the time that a rank waited for the late rank (`waited`, ns). remember: also store the causes of this waiting
+ * in the waiting rank, because the waiting rank may be late at a later operation for these causes. */
 static void charge(struct charges *charges, const struct quipu_mpi_arrival *waiting, double waited, bool remember) {
     const struct quipu_mpi_arrival *late = charges->late;
     struct quipu_mpi_waits *own = remember ? waits_of(waiting->rank) : NULL;

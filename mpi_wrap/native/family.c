@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ends a process with a message if its program or an extension module was built for another MPI than the wrappers.
- * Otherwise it would crash, because handles and constants differ. */
+ * Otherwise the process would crash, because the handles and constants of the two MPIs differ. */
 #define _GNU_SOURCE
 #include "active.h"
 
@@ -21,7 +21,7 @@
 #define OTHER "Open MPI"
 #endif
 
-/* As in mpi_wrap/program.py. */
+/* Returns whether a library belongs to the other MPI, by its file name. mpi_wrap/program.py has the same names. */
 static bool is_of_other(const char *library) {
     const char *name = strrchr(library, '/');
     name = name == NULL ? library : name + 1;
@@ -37,8 +37,9 @@ static bool is_of_other(const char *library) {
 #endif
 }
 
-/* Finds libraries that a loaded object needs by name, except libraries of an MPI itself. Libraries that are loaded in
- * another way (translators between MPIs) are in no list. */
+/* Returns 1 and stores the object in *found if a loaded object (but not a library of MPI itself) was linked with the
+ * other MPI. Only the DT_NEEDED entries of the object count. A library that translates between MPIs has no such entry:
+ * it loads its MPI with dlopen. */
 static int find_other(struct dl_phdr_info *object, size_t size, void *found) {
     (void)size;
     if (strstr(object->dlpi_name, "/libmpi") != NULL)
@@ -51,7 +52,8 @@ static int find_other(struct dl_phdr_info *object, size_t size, void *found) {
         for (const ElfW(Dyn) *entry = entries; entry->d_tag != DT_NULL; entry++)
             if (entry->d_tag == DT_STRTAB)
                 names = (const char *)entry->d_un.d_ptr;
-        if (names == NULL || names < (const char *)object->dlpi_addr) /* not relocated: the kernel's own object */
+        if (names == NULL ||
+            names < (const char *)object->dlpi_addr) /* not relocated: the object of the kernel (vDSO) */
             continue;
         for (const ElfW(Dyn) *entry = entries; entry->d_tag != DT_NULL; entry++) {
             if (entry->d_tag == DT_NEEDED && is_of_other(names + entry->d_un.d_val)) {

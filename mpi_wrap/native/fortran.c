@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Helpers of the wrappers of Fortran procedures: sentinels, statuses and requests in their Fortran form. */
+/* Functions for the wrappers of Fortran procedures. They convert special addresses (MPI_IN_PLACE), statuses and
+ * requests between Fortran and C. */
 #define _GNU_SOURCE
 #include "fortran.h"
 
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern int mpi_fortran_in_place_; /* its address is MPI_IN_PLACE of all Fortran bindings of Open MPI */
+extern int mpi_fortran_in_place_; /* the address of this variable is MPI_IN_PLACE in all Fortran bindings */
 
 const void *quipu_mpi_fortran_buffer(const void *buffer) {
     return buffer == (const void *)&mpi_fortran_in_place_ ? MPI_IN_PLACE : buffer;
@@ -35,7 +36,7 @@ static int search_library(struct dl_phdr_info *info, size_t size, void *data) {
     return search->found != NULL;
 }
 
-/* Returns the next wrapper of the procedure in another library. */
+/* Returns the next definition of a procedure, if it does not belong to MPI (a wrapper of another tool); else NULL. */
 static void *other_wrapper_of(const char *name) {
     void *next = dlsym(RTLD_NEXT, name);
     Dl_info info;
@@ -46,10 +47,10 @@ static void *other_wrapper_of(const char *name) {
 }
 
 void *quipu_mpi_fortran_symbol(const char *name) {
-    struct search search = {name, other_wrapper_of(name + 1)}; /* without the p */
+    struct search search = {name, other_wrapper_of(name + 1)}; /* mpi_send_ for pmpi_send_ */
     if (search.found == NULL)
         search.found = dlsym(RTLD_DEFAULT, name);
-    /* An extension module of an interpreter may have loaded the Fortran library privately. */
+    /* An extension module of an interpreter may have loaded the Fortran library with RTLD_LOCAL. */
     if (search.found == NULL)
         dl_iterate_phdr(search_library, &search);
     if (search.found == NULL) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "group.h"
 
-/* The group of MPI_COMM_WORLD, which most programs use, never changes. In SMPI all ranks share this variable. */
+/* The group of MPI_COMM_WORLD is stored, because most calls use it and it never changes. Under SMPI it is not stored,
+ * because all ranks share this variable. */
 struct quipu_mpi_group quipu_mpi_world;
 
 void quipu_mpi_know_world(void) {
