@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The row of the communication matrix of a rank: a hash table with open addressing and without locks. A slot is taken
- * by storing its rank, and never released. Partners beyond MOST are counted together. Under SMPI, ranks are threads of
- * one process of which one runs at a time, and the table of each rank grows. */
+/* Stores this rank's row of the communication matrix in a hash table with open addressing and without locks. A thread
+ * reserves a slot by storing the rank of the partner in it. Slots are never released. Partners beyond MOST are counted
+ * together. Under SMPI, all ranks are in one process and run one at a time. Each rank then has a separate table, which
+ * grows. */
 #include "partners.h"
 
 #include "quipu_runtime.h"
@@ -11,12 +12,14 @@
 
 enum { SLOTS = 2048, MOST = SLOTS / 2 };
 
+/* Bytes and number of messages that were sent to a partner; bytes and number of one-sided operations that fetched data
+ * from it. */
 struct exchanged {
     _Atomic uint64_t sent, messages, fetched, gets;
 };
 
 struct slot {
-    _Atomic uint32_t taken; /* rank + 1; 0: free */
+    _Atomic uint32_t taken; /* rank of the partner + 1; 0: the slot is free */
     struct exchanged with;
 };
 
@@ -24,14 +27,14 @@ struct quipu_mpi_partners {
     uint32_t slots; /* a power of two */
     _Atomic uint32_t used;
     struct slot *slot;
-    struct exchanged rest;
+    struct exchanged rest; /* sum over the partners without a slot */
 };
 
 static uint32_t place_of(uint32_t rank, uint32_t slots) {
     return (uint32_t)((rank * UINT64_C(0x9E3779B97F4A7C15)) >> 40) & (slots - 1);
 }
 
-/* The slot of this rank, a free one, or NULL if the table is full. */
+/* Returns the slot of this rank, or a free slot if it has none; NULL if the table is full. */
 static struct slot *slot_of(struct slot *slots, uint32_t count, uint32_t rank) {
     uint32_t at = place_of(rank, count);
     for (uint32_t looked = 0; looked < count; looked++, at = (at + 1) & (count - 1)) {
@@ -79,6 +82,7 @@ static struct quipu_mpi_partners *own(void) {
 }
 #endif
 
+/* Returns the counters of a partner. partner: rank in MPI_COMM_WORLD, or QUIPU_MPI_ELSEWHERE. */
 static struct exchanged *exchanged_with(struct quipu_mpi_partners *table, int partner) {
     if (partner < 0)
         return &table->rest;
@@ -95,7 +99,7 @@ static struct exchanged *exchanged_with(struct quipu_mpi_partners *table, int pa
                                                     memory_order_relaxed)) {
             atomic_fetch_add_explicit(&table->used, 1, memory_order_relaxed);
             return &slot->with;
-        } /* another thread took the slot, possibly for the same rank */
+        } /* another thread has reserved the slot, possibly for the same rank: search again */
     }
 }
 
@@ -124,13 +128,14 @@ void quipu_mpi_fetched_from(int partner, uint64_t bytes) {
     add(&with->gets, 1);
 }
 
-/* On the stack, because a signal handler without access to memory may call MPI_Abort. */
-enum { TEXT = 2048, LONGEST = 5 * 24 };
+enum { TEXT = 2048, LONGEST = 5 * 24 }; /* bytes of an attribute, and of one entry in it, at most */
 
+/* An attribute that is being composed. It is on the stack, because a signal handler, which must not allocate memory,
+ * may call MPI_Abort. */
 struct text {
     char bytes[TEXT];
     size_t length;
-    int number;
+    int number; /* of the attribute */
 };
 
 static void write_out(struct text *text) {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The partners of this rank: bytes and messages that it sends, and bytes that it gets in one-sided operations, by rank
- * of the world. */
+/* Counts with whom this rank communicates: messages and bytes that it sends, and bytes that it fetches in one-sided
+ * operations, for each rank of MPI_COMM_WORLD. */
 #ifndef QUIPU_MPI_PARTNERS_H
 #define QUIPU_MPI_PARTNERS_H
 
 #include "call.h"
 
-/* A message to this partner. */
+/* Counts a message to a partner: its rank in MPI_COMM_WORLD, or QUIPU_MPI_ELSEWHERE. */
 void quipu_mpi_sent_to(int partner, uint64_t bytes);
-/* A one-sided operation that gets bytes from this partner. */
+/* Counts a one-sided operation that fetches bytes from a partner. */
 void quipu_mpi_fetched_from(int partner, uint64_t bytes);
 
-/* Writes attributes "partners:N" of this rank before the profile is complete. Each is a list of
- * "rank:bytes:messages:bytes:messages", sent and then fetched. Rank * contains partners without a slot and partners
- * outside of MPI_COMM_WORLD. */
+/* Writes the attributes "partners:0", "partners:1" … of this rank before the profile is complete. Each attribute is a
+ * list of entries "rank:bytes:messages:bytes:operations", the first two sent, the last two fetched. The entry with the
+ * rank * contains partners without a slot and partners outside of MPI_COMM_WORLD. */
 void quipu_mpi_report_partners(void);
 
 #endif

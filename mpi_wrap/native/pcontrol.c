@@ -24,7 +24,7 @@ enum { LONGEST = 256 };
 
 struct search {
     uintptr_t address;
-    size_t room; /* from the address to the end of its part */
+    size_t room; /* bytes from the address to the end of its read-only segment; 0: it is in no such segment */
 };
 
 static int look(struct dl_phdr_info *object, size_t size, void *data) {
@@ -42,6 +42,7 @@ static int look(struct dl_phdr_info *object, size_t size, void *data) {
     return 0;
 }
 
+/* Returns whether the argument is a name: text without control characters in read-only memory. It may be any value. */
 static bool is_name(const char *text) {
     struct search search = {(uintptr_t)text, 0};
     dl_iterate_phdr(look, &search);

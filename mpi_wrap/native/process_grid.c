@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records the process grid of the program: the extents of the first grid of all ranks, and the dimensions that are
- * periodic, if the program specifies them. */
+/* Records the process grid of the program as attributes: the extents of the first grid that contains all ranks and,
+ * if a call of MPI_Cart_create gives them, which of its dimensions are periodic. */
 #include "active.h"
 
 #include "group.h"

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The library is built with -fvisibility=hidden: only the wrappers can be seen. */
+/* Makes a wrapper visible to other objects. All other functions are hidden (-fvisibility=hidden). */
 #define QUIPU_EXPORT __attribute__((visibility("default")))
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reduces in MPI_Finalize, if QUIPU_MPI_REDUCE requests it, all ranks have arrived, and all can reduce.
+/* Reduces the profiles of all ranks to one file in MPI_Finalize, if QUIPU_MPI_REDUCE is 1 and all ranks take part.
  *
- * The reduction must not block a program that would end without it. The ranks arrive at a nonblocking barrier.
- * Ranks without these wrappers never arrive, so the barrier never completes, and their profiles are missing. A rank
- * that has waited long and misses profiles continues without a reduction.
+ * The reduction must not block a program that would end without it. The ranks therefore first enter a nonblocking
+ * barrier. A rank without these wrappers never enters the barrier, so the barrier never completes. Such a rank also has
+ * no profile. A rank that has waited long therefore counts the profiles in the folder. If there are too few, the rank
+ * gives up: it continues without a reduction.
  *
- * A profile is also missing if its rank could not write it. Such a rank arrives, possibly after other ranks continued.
- * A second barrier therefore follows. If any rank continued, the second barrier never completes, and the other ranks
- * continue, too. A rank that continues leaves a mark in the folder, which shortens the waiting of the others. */
+ * A profile is also missing if its rank could not write the file. Such a rank does enter the barrier, possibly after
+ * other ranks have given up. A second barrier therefore follows. If any rank has given up, the second barrier never
+ * completes, and the other ranks give up, too. A rank that gives up creates the file .no-reduction in the folder, so
+ * that the other ranks need not wait so long. */
 #include "active.h"
 
 #include "group.h"
@@ -26,8 +28,11 @@
 #ifdef SMPI_H /* all ranks are one process with one profile */
 void quipu_mpi_reduce_at_end(void) {}
 #else
+/* COLUMN_RANKS: default of QUIPU_RANK_COLUMNS. PATIENCE_SECONDS: time before and between two counts of the profiles.
+ * YIELDS: number of tests of the barrier before the rank sleeps between two tests. */
 enum { COLUMN_RANKS = 256, PATIENCE_SECONDS = 30, YIELDS = 1000 };
-/* Number of consecutive checks in which profiles must be missing. Shared folders show new files late. */
+/* A rank gives up after so many consecutive counts with missing profiles, in the first and in the second barrier. One
+ * count is not enough, because shared folders show new files late. */
 enum { LOOKS_AT_ARRIVAL = 2, LOOKS_TOGETHER = 4 };
 
 static bool all_have_profiles(const char *folder, int ranks) {
@@ -46,7 +51,7 @@ static bool mark_of(const char *folder, char *path, size_t size) {
     return length > 0 && (size_t)length < size;
 }
 
-/* Marks that a rank does not enter a barrier, or has left it. */
+/* Creates .no-reduction: this rank does not enter a barrier, or has left it before it was complete. */
 static void mark_departure(const char *folder) {
     char path[4200];
     const int mark = mark_of(folder, path, sizeof path) ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644) : -1;
@@ -59,6 +64,8 @@ static bool anybody_departed(const char *folder) {
     return mark_of(folder, path, sizeof path) && access(path, F_OK) == 0;
 }
 
+/* Waits in a nonblocking barrier. Returns false if this rank gives up, or if MPI returned an error. looks: number of
+ * counts with missing profiles after which the rank gives up. */
 static bool all_arrive(const char *folder, int looks) {
     MPI_Request barrier;
     if (PMPI_Ibarrier(MPI_COMM_WORLD, &barrier) != MPI_SUCCESS)
@@ -93,7 +100,8 @@ static bool all_arrive(const char *folder, int looks) {
     }
 }
 
-/* Creates a separate communicator. A duplicate would run the attribute callbacks of the program. */
+/* Creates a separate communicator; MPI_COMM_NULL if this fails. MPI_Comm_dup would run attribute callbacks of the
+ * program. */
 static MPI_Comm own_communicator(MPI_Group everybody) {
     MPI_Comm comm = MPI_COMM_NULL;
     return PMPI_Comm_create(MPI_COMM_WORLD, everybody, &comm) == MPI_SUCCESS ? comm : MPI_COMM_NULL;
@@ -104,7 +112,7 @@ void quipu_mpi_reduce_at_end(void) {
                *limit = quipu_setting("QUIPU_RANK_COLUMNS");
     if (wanted == NULL || strcmp(wanted, "1") != 0 || folder == NULL || quipu_mpi_world.all == 1)
         return;
-    if (quipu_mpi_world.all == 0) { /* not known */
+    if (quipu_mpi_world.all == 0) { /* the number of ranks is not known */
         mark_departure(folder);
         return;
     }

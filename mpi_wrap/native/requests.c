@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests whose bytes are known only later.
+/* Stores the requests that are counted later.
  *
- * Sends and nonblocking collective operations count when they are posted, because their arguments contain the bytes.
- * The table contains receives (the status has their bytes) and persistent requests. It is a hash table in 64 parts with
- * separate locks. MPI may reuse a handle as soon as its request completed, before the completing thread arrives here.
- * Entries of one handle are therefore kept newest first with the time of their insertion. A completion takes the newest
- * entry that is not later than its begin. */
+ * Sends and nonblocking collective operations are counted when they are posted, because their arguments contain the
+ * bytes. The table contains receives, whose bytes are in the status, and persistent requests, which count at each
+ * start. It is a hash table in 64 parts with separate locks.
+ *
+ * MPI may reuse a handle as soon as its request is complete, before the completing thread removes the entry here. There
+ * may therefore be several entries of one handle, the newest first. Each has the number of its insertion. A completion
+ * uses the newest entry that was inserted before the wait or test call began. */
 #include "requests.h"
 
 #include "bytes.h"
@@ -20,8 +22,8 @@ enum { PARTS = 64, FIRST_BUCKETS = 16, SPINS = 100 };
 
 struct entry {
     struct entry *next;
-    uint64_t key;
-    uint64_t time;
+    uint64_t key;  /* the handle */
+    uint64_t time; /* number of this insertion, from 1 */
     struct quipu_mpi_request request;
 };
 
@@ -34,7 +36,7 @@ struct part {
 } __attribute__((aligned(64)));
 
 static struct part parts[PARTS];
-static _Atomic uint64_t inserted; /* number of inserted entries, which is also the time of an insertion */
+static _Atomic uint64_t inserted; /* number of all insertions so far */
 static _Atomic uint64_t removed;
 
 static uint64_t key_of(MPI_Request handle) {
@@ -64,7 +66,7 @@ static struct entry **chain(struct part *part, uint64_t hash) {
     return &part->bucket[(hash >> 26) & (part->buckets - 1)];
 }
 
-/* Reserves memory for one more entry. Returns false if there is none. */
+/* Makes room for one more entry in the table of a part. Returns false if there is no memory for the first table. */
 static bool grow(struct part *part) {
     if (part->entries < 2 * part->buckets)
         return true;
@@ -76,7 +78,8 @@ static bool grow(struct part *part) {
     part->bucket = bucket;
     part->buckets = before == 0 ? FIRST_BUCKETS : 2 * before;
     for (uint32_t i = 0; i < before; i++) {
-        struct entry **low = &bucket[i], **high = &bucket[i + before]; /* ends of chains: the newest stays first */
+        /* Entries are added at the ends of the two new chains, so that the newest entry stays first. */
+        struct entry **low = &bucket[i], **high = &bucket[i + before];
         for (struct entry *entry = old[i]; entry != NULL; entry = entry->next) {
             struct entry ***end = chain(part, hash_of(entry->key)) == &bucket[i] ? &low : &high;
             **end = entry;
@@ -88,7 +91,8 @@ static bool grow(struct part *part) {
     return true;
 }
 
-/* Returns the link to the newest entry of this handle that is not later than `time`; NULL without such an entry. */
+/* Returns the pointer that leads to the newest entry of this handle that is not later than `time`; NULL if there is no
+ * such entry. */
 static struct entry **find(struct part *part, uint64_t hash, uint64_t key, uint64_t time) {
     if (part->buckets == 0)
         return NULL;
@@ -179,7 +183,7 @@ uint64_t quipu_mpi_settle(MPI_Request handle, uint64_t time, const MPI_Status *s
         quipu_mpi_count(request.node, 0, 0, request.received, false, request.message_received);
         return request.received;
     }
-    /* Only messages can be cancelled; Open MPI leaves the flag undefined in the status of a file operation. */
+    /* Only messages can be cancelled. For a file operation, Open MPI leaves this flag of the status undefined. */
     int cancelled = 0;
     if (request.message_received && PMPI_Test_cancelled(status, &cancelled) == MPI_SUCCESS && cancelled)
         return 0;

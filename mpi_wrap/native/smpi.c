@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SimGrid SMPI: ranks are actors that a simulator runs in turn in one process.
+/* Connects the runtime with SimGrid SMPI, where ranks are actors that a simulator runs one at a time in one process.
  *
- * The running actor determines the call paths of the runtime (quipu_share). Its time is simulated. The clock of the
- * simulation advances in calls of MPI. Between calls the elapsed time counts, at the speed of the simulated host. The
- * next call replaces it by the simulated duration of this computation.
+ * The runtime uses the call tree and the simulated time of the running actor (quipu_share). The clock of the simulator
+ * advances only in calls of MPI. Between two calls, the time of a rank is this clock plus the real elapsed time, scaled
+ * to the speed of the simulated host. The next call makes SMPI simulate the computation, and the simulated duration
+ * replaces the real one.
  *
- * With simulation by effort (quipu_compute_by_effort), time advances only by computations that the simulator is asked
- * for before each call. They include the time by which the MPI library exceeded the simulated network in earlier calls.
+ * In a simulation by effort (quipu_compute_by_effort), real time is not used. Before each MPI call, the simulator
+ * executes a computation with the duration that follows from the effort of the rank. This duration includes the time by
+ * which earlier MPI calls took longer than the simulated network (quipu_operated).
  */
 #include "call.h"
 #include "tables.h"
@@ -22,11 +24,13 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* Function of libsimgrid that no header declares: SMPI begins to measure the computation until the next call. */
+/* Functions of libsimgrid that no header declares. SMPI begins to measure a computation; SMPI ends the measurement and
+ * simulates the computation. */
 extern void smpi_bench_begin(void);
 extern void smpi_bench_end(void);
 
-/* SMPI's replacements of gettimeofday and similar functions; only a header for programs declares them. */
+/* Replacements of gettimeofday and similar functions by SMPI. Only the header that smpicc adds to programs declares
+ * them. */
 extern int smpi_gettimeofday(struct timeval *time, struct timezone *zone);
 extern int smpi_clock_gettime(clockid_t clock, struct timespec *time);
 extern unsigned int smpi_sleep(unsigned int seconds);
@@ -36,7 +40,9 @@ extern int smpi_nanosleep(const struct timespec *time, struct timespec *rest);
 static struct quipu_mpi_rank **ranks; /* indexed by the id of the actor */
 static size_t room;
 
-/* The latest simulated time that was passed to the runtime, and its rank. */
+/* The latest call of `listen`: the clock of the simulator (s), the running rank, and the real time (ns,
+ * CLOCK_MONOTONIC).
+ */
 static double shown_clock;
 static const struct quipu_mpi_rank *shown_rank;
 static uint64_t told_here;
@@ -71,6 +77,7 @@ static void **running(void) {
     return rank == NULL ? NULL : &rank->runtime;
 }
 
+/* Notes that the simulated time of a rank continues now from `clock` (s). */
 static void listen(const struct quipu_mpi_rank *rank, double clock) {
     shown_clock = clock;
     shown_rank = rank;
@@ -81,14 +88,14 @@ static uint64_t now(void) {
     const struct quipu_mpi_rank *rank = quipu_mpi_running();
     const double clock = simgrid_get_clock();
     const uint64_t nanoseconds = (uint64_t)(clock * 1e9);
-    if (rank == NULL || rank->speed == 0 || by_effort) /* outside of MPI, nothing is simulated */
+    if (rank == NULL || rank->speed == 0 || by_effort) /* real time is not used */
         return nanoseconds;
     if (shown_clock != clock || shown_rank != rank)
         listen(rank, clock);
     return nanoseconds + (uint64_t)((double)(quipu_mpi_nanoseconds() - told_here) * rank->speed);
 }
 
-/* Simulates the computation since the last call. Other ranks run meanwhile. */
+/* Simulates the computation since the previous MPI call by its effort. Other ranks run meanwhile. */
 static void compute_effort(double speed) {
     const double seconds = quipu_computation(), begin = simgrid_get_clock();
     if (seconds > 0)
@@ -125,15 +132,16 @@ void quipu_mpi_simulated(void) {
             quipu_operated((simgrid_get_clock() - rank->called) / rank->speed);
         return;
     }
-    /* Some functions communicate without stopping SMPI's timer (MPI_Cart_create). The time in which other ranks compute
-     * is not computation of this rank. */
+    /* The timer of SMPI begins again. Some functions (MPI_Cart_create) communicate without stopping it, and the time in
+     * which other ranks compute is not computation of this rank. */
     if (rank->speed != 0)
         smpi_bench_begin();
     listen(rank, simgrid_get_clock());
 }
 
-/* Wrappers of functions that read or advance the simulated clock and are not operations of MPI. The previous
- * computation must be simulated first. SMPI does this itself while its timer runs. */
+/* Wrappers of functions that read or advance the simulated clock and have no generated wrapper. In a simulation by
+ * effort, the previous computation must be simulated first. Otherwise SMPI does this, so these wrappers are not used.
+ */
 static double wtime(void) {
     quipu_mpi_compute();
     return MPI_Wtime();

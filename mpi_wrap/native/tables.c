@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replaces addresses of functions in the tables of loaded objects (programs, libraries).
+/* Replaces addresses of functions in the address tables (global offset tables, GOT) of loaded objects (programs,
+ * libraries).
  *
  * This is necessary for calls that do not reach the preloaded library: calls of programs that SMPI loads, and the calls
  * that chain.c describes. */
@@ -44,7 +45,7 @@ const void *quipu_mpi_replacement_of(const char *name) {
     return found == NULL ? NULL : found->function;
 }
 
-/* Write a pointer into a table that may be read-only after relocation. */
+/* Writes a pointer into a table that may be read-only after relocation. */
 static void write_pointer(void **at, const void *value) {
     const uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE), page = (uintptr_t)at & ~(size - 1);
     if (mprotect((void *)page, size, PROT_READ | PROT_WRITE) != 0) {
@@ -87,13 +88,12 @@ void quipu_mpi_replace(const struct link_map *object, quipu_mpi_choice *choose) 
 }
 
 #ifdef SMPI_H
-/* SimGrid SMPI: the wrappers between program and MPI.
- *
- * SMPI loads a copy of the program for each rank with RTLD_DEEPBIND, so the copy uses the MPI that it was linked with
- * and ignores preloaded libraries. The addresses of MPI functions in the tables of these copies are therefore replaced.
- * The tables of libsimgrid are replaced, too, because its Fortran bindings use them. */
+/* SMPI loads a copy of the program for each rank with RTLD_DEEPBIND, so the copy calls the MPI that it was linked with
+ * and ignores preloaded libraries. The addresses of MPI functions in the tables of these copies are therefore replaced
+ * by the wrappers. The tables of libsimgrid are changed, too, because its Fortran procedures call MPI through them. */
 extern void smpi_bench_begin(void);
 
+/* Returns the replacement of an MPI function, or of a function that reads the clock or sleeps; NULL: no change. */
 static const void *in_either(const char *name) {
     const void *clock = quipu_mpi_clock_of(name);
     return clock != NULL ? clock : quipu_mpi_replacement_of(name);
@@ -104,10 +104,10 @@ static const void *in_program(const struct link_map *object, const char *name, b
     return own ? NULL : in_either(name);
 }
 
-/* A function of sanitizers (in the program or in our tests), which do not support RTLD_DEEPBIND. */
+/* Defined if the program or a test was built with a sanitizer. Sanitizers do not support RTLD_DEEPBIND. */
 extern void __sanitizer_print_stack_trace(void) __attribute__((weak));
 
-/* Replaces the function with which SMPI loads the program, or its copy for a rank. */
+/* Replaces dlopen, with which SMPI loads the program and its copy for each rank. */
 static void *load(const char *file, int mode) {
     const bool watched = __sanitizer_print_stack_trace != NULL;
     void *program = dlopen(file, watched ? mode & ~RTLD_DEEPBIND : mode);
@@ -118,7 +118,8 @@ static void *load(const char *file, int mode) {
     return program;
 }
 
-/* Returns the address of a function in libsimgrid, which defines MPI. */
+/* Returns the replacement of a function in the tables of libsimgrid; NULL: no change. libsimgrid defines the functions
+ * of MPI itself, and they are replaced nevertheless. */
 static const void *in_simgrid(const struct link_map *object, const char *name, bool own) {
     (void)object, (void)own;
     return strcmp(name, "dlopen") == 0 ? (const void *)load : in_either(name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tables.h: replacing functions in the tables of loaded objects. */
+/* tables.h: functions that replace addresses of functions in the address tables (GOT) of loaded objects. */
 #ifndef QUIPU_MPI_TABLES_H
 #define QUIPU_MPI_TABLES_H
 
@@ -8,28 +8,29 @@
 #include <stddef.h>
 
 struct quipu_mpi_replacement {
-    const char *name;
-    const void *function;
-    void **following; /* the function that the wrapper calls; NULL with SMPI */
+    const char *name;     /* the function of MPI */
+    const void *function; /* its wrapper */
+    void **following;     /* the variable with the function that the wrapper calls; NULL under SMPI */
 };
-/* Generated: the wrappers by the name of their function, sorted. */
+/* Generated: all wrappers, sorted by `name`. */
 extern const struct quipu_mpi_replacement quipu_mpi_replacements[];
 extern const size_t quipu_mpi_replacement_count;
 
 #ifdef SMPI_H
-/* Returns the replacement of a function that reads the simulated clock or sleeps, if no other code simulates the
- * previous computation; otherwise NULL. */
+/* Returns the replacement of a function that reads the simulated clock or sleeps. Returns NULL for other functions, and
+ * outside of simulations by effort. */
 const void *quipu_mpi_clock_of(const char *name);
 #endif
 
 struct link_map;
 
-/* The wrapper of a function of this name; NULL for other functions. */
+/* Return the wrapper of the MPI function with this name, or its entry in the table; NULL for other functions. */
 const void *quipu_mpi_replacement_of(const char *name);
 const struct quipu_mpi_replacement *quipu_mpi_find_replacement(const char *name);
-/* Returns the address to write for a function that an object uses; NULL: no change. own: the object defines the
- * function itself. */
+/* Returns the address that replaces a function in the tables of an object; NULL: no change. own: whether the object
+ * defines the function itself. */
 typedef const void *quipu_mpi_choice(const struct link_map *object, const char *name, bool own);
+/* Replaces the functions for which `choose` returns an address in the tables of an object. */
 void quipu_mpi_replace(const struct link_map *object, quipu_mpi_choice *choose);
 
 #ifdef SMPI_H
