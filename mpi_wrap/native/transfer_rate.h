@@ -20,8 +20,8 @@ struct quipu_mpi_rates {
 void quipu_mpi_take_rate(struct quipu_mpi_rates *rates, double rate);
 
 /* Returns the median of the latest rates; of an even number, the smaller middle value. 0: there is no rate yet. The
- * result is good if fewer than half of the transfers were interrupted by another process. Of two
- * rates the smaller one counts, so the first measured transfer may have been interrupted, too. */
+ * result is good if fewer than half of the transfers were interrupted by another process. Of two rates the smaller one
+ * counts, so the first measured transfer may have been interrupted, too. */
 static inline double quipu_mpi_usual_rate(const struct quipu_mpi_rates *rates) {
     return atomic_load_explicit(&rates->usual, memory_order_relaxed);
 }

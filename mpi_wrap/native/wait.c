@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Separates waiting from transfer: the metric wait_time.
+/* Measures how long MPI calls wait for other processes: the metric wait_time.
  *
- * Point-to-point: waiting is the time of a blocking call beyond the transfer time of its bytes. A long receive first
- * waits for the envelope, so its separation is exact. The following transfer gives the transfer rate.
+ * Point-to-point: the waiting of a blocking call is its duration minus the transfer time of its bytes. For a long
+ * receive the waiting is exact: MPI_Probe first waits for the envelope (header) of the message. The receive that
+ * follows then only transfers the message. Its duration gives the time per byte for other calls.
  *
- * Collective operations: a probe before the operation lasts until the last process arrives (delays.c). Probes change a
- * program, so few calls are probed. The number of the call on its communicator selects them, so all processes select
- * the same calls. The call before such a call is also probed, because delays are charged by the time since the latest
- * synchronization. */
+ * Collective operations: a reduction before the operation, called probe, lasts until the last process arrives
+ * (delays.c). Probes disturb the program, so few calls are probed. The number of the call on its communicator selects
+ * these calls, so all processes select the same ones. The call before a selected call is probed, too: delays are found
+ * by the time since the latest synchronization. */
 #include "wait.h"
 
 #ifndef SMPI_H
@@ -21,14 +22,14 @@
 #include <string.h>
 
 enum {
-    FIRST_PROBES = 16, /* of a communicator, so that programs with few collective operations are measured completely */
-    SAMPLED_ONE_OF = 128,
-    COPIED = 1 << 18,
-    COPIES = 4,
-    CLOCK_SPAN_NS = 50000,
-    RAREST_ONE_OF = 1 << 20,
+    FIRST_PROBES = 16,       /* first calls on a communicator, which are all probed: some programs have few calls */
+    SAMPLED_ONE_OF = 128,    /* QUIPU_MPI_WAIT=sample: of the later calls, one of this number is probed */
+    COPIED = 1 << 18,        /* bytes of a copy in `calibrate` */
+    COPIES = 4,              /* number of these copies */
+    CLOCK_SPAN_NS = 50000,   /* time over which `calibrate` compares quipu_ticks with nanoseconds */
+    RAREST_ONE_OF = 1 << 20, /* upper limit of `one_of` in struct arrivals */
 };
-/* If probes take a larger part of the time of a rank, half as many calls are probed from then on. */
+/* If the probes take a larger share of the time of a rank, half as many calls are probed from then on. */
 static const double probes_share = 0.01;
 
 bool quipu_mpi_tell_waits = false;
@@ -38,31 +39,33 @@ uint64_t quipu_mpi_wait_floor = 0;
 
 static struct quipu_mpi_rates rates; /* ticks per byte */
 static int arrivals_key = MPI_KEYVAL_INVALID;
-static int largest_tag = 32767;                          /* the smallest upper bound that the standard allows */
-static _Atomic uint64_t probes, probe_cost, collectives; /* collectives: calls that a probe could precede */
-static uint64_t began;                                   /* ticks */
+static int largest_tag = 32767; /* MPI_TAG_UB; initially the smallest value that the standard allows */
+/* Numbers of probed calls and of calls that could be probed (collectives). probe_cost: time that the probes have taken
+ * in addition to waiting (ticks). */
+static _Atomic uint64_t probes, probe_cost, collectives;
+static uint64_t began; /* quipu_ticks when waiting began to be measured */
 
 /* State of the collective operations of a communicator. The program calls them one after the other. */
 struct arrivals {
-    uint64_t calls;
-    uint64_t cost;   /* duration of a probe when all processes have arrived (ticks) */
+    uint64_t calls;  /* number of calls so far */
+    uint64_t cost;   /* duration of a probe without waiting (ticks): the smallest that was measured */
     uint32_t one_of; /* one of this number of calls is probed */
     struct quipu_mpi_since since;
-    uint64_t synchronized; /* number of the call after the latest probed call; 0: none */
-    bool probed;           /* whether all of its processes are measured in the same way */
+    uint64_t synchronized; /* 1 + index of the call after the latest probed call; 0: there is none */
+    bool probed;           /* calls may be probed, because all processes belong to MPI_COMM_WORLD */
     bool met;              /* a call failed after its probe, and the probe counts for the next call */
-    bool inside; /* inside of a probed call; still set at the next call if an error handler left the call by longjmp */
+    bool inside; /* inside of a collective call; still set at the next call if an error handler left by longjmp */
 };
-static _Thread_local struct arrivals *entered; /* the communicator with `inside` */
+static _Thread_local struct arrivals *entered; /* the communicator whose collective call this thread is in, or NULL */
 
-/* Stores the cost of a probe for which all processes had arrived. */
+/* Stores the duration of a probe for which all processes had arrived before, if it is the shortest one so far. */
 static void note_cost(struct arrivals *arrivals, const struct quipu_mpi_probe *probe) {
     const uint64_t cost = probe->left - probe->arrived;
     arrivals->cost = arrivals->cost == 0 || cost < arrivals->cost ? cost : arrivals->cost;
 }
 
-/* Sets the initial rate to the rate of copies in memory, which no message exceeds, until a receive gives a better rate.
- */
+/* Measures the ticks per nanosecond, and the time per byte of copies in memory. No message is transferred faster, so
+ * this time per byte is used until receives give a better one. */
 static void calibrate(void) {
     const uint64_t start = quipu_ticks(), start_ns = quipu_mpi_nanoseconds();
     char *from = calloc(1, COPIED), *to = calloc(1, COPIED);
@@ -96,12 +99,13 @@ static int delete_arrivals(MPI_Comm comm, int key, void *value, void *state) {
 
 static struct arrivals *arrivals_of(MPI_Comm comm);
 
-/* Probes repeatedly until all ranks agree on the moment of their synchronization. */
+/* Probes MPI_COMM_WORLD repeatedly, so that all ranks begin their first interval at the same moment. */
 static void synchronize_world(void) {
     struct arrivals *arrivals = arrivals_of(MPI_COMM_WORLD);
     if (arrivals == NULL || !arrivals->probed)
         return;
-    for (int probe = 0; probe <= 2 * QUIPU_MPI_LAGS; probe++) { /* the second half settles changes */
+    for (int probe = 0; probe <= 2 * QUIPU_MPI_LAGS;
+         probe++) { /* the second half follows the corrections of the first */
         struct quipu_mpi_probe found;
         if (!quipu_mpi_probe(&arrivals->since, NULL, MPI_COMM_WORLD, 0, 0, &found))
             return;
@@ -124,11 +128,11 @@ void quipu_mpi_choose_waits(bool world) {
     quipu_mpi_wait_mode_is_on = strcmp(mode, "off") != 0;
     if (!quipu_mpi_wait_mode_is_on || (clock != NULL && strcmp(clock, "none") == 0))
         return;
-    /* The decision uses only variables with the same value on all ranks, so all ranks decide alike. */
+    /* All ranks take the same decision, because it uses only variables with the same value on all ranks. */
     if ((sample || all) && world &&
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_arrivals, &arrivals_key, NULL) == MPI_SUCCESS)
         quipu_mpi_probe_one_of = all ? 1 : SAMPLED_ONE_OF;
-    if (quipu_mpi_probe_one_of != 0 && !quipu_mpi_prepare_probes()) { /* others would wait for this process */
+    if (quipu_mpi_probe_one_of != 0 && !quipu_mpi_prepare_probes()) { /* other processes would wait for this one */
         fputs("quipu: error: MPI returned an error for an operation that the probes of collective operations need "
               "[no-probes]\n",
               stderr);
@@ -170,8 +174,8 @@ void quipu_mpi_waited(struct quipu_node *node, uint64_t ticks, uint64_t bytes) {
         add_wait(node, ticks - (uint64_t)transfer);
 }
 
-/* Returns whether a probe accepts the arguments. Otherwise the error handler of the program would run twice: for the
- * probe and for the receive. */
+/* Returns whether MPI_Probe accepts the arguments of a receive. With a wrong argument, the error handler of the program
+ * would run twice: for MPI_Probe and for the receive. */
 static bool can_probe(int source, int tag, MPI_Comm comm) {
     if (comm == MPI_COMM_NULL || (tag != MPI_ANY_TAG && (tag < 0 || tag > largest_tag)))
         return false;
@@ -194,8 +198,8 @@ void quipu_mpi_learn_rate(uint64_t ticks, uint64_t bytes) {
     quipu_mpi_take_rate(&rates, (double)ticks / (double)bytes);
 }
 
-/* Returns whether all processes belong to MPI_COMM_WORLD. Spawned or connected processes may be measured in another
- * way, or not at all. */
+/* Returns whether a communicator has several processes, and all belong to MPI_COMM_WORLD. Spawned or connected
+ * processes may be measured in another way, or not at all. False for an inter-communicator. */
 static bool inside_world(MPI_Comm comm) {
     MPI_Group members = MPI_GROUP_NULL, world = MPI_GROUP_NULL, both = MPI_GROUP_NULL;
     int size = 0, common = 0, inter = 0;
@@ -223,15 +227,15 @@ static struct arrivals *arrivals_of(MPI_Comm comm) {
     if (PMPI_Comm_get_attr(comm, arrivals_key, &arrivals, &found) == MPI_SUCCESS && found)
         return arrivals;
     arrivals = calloc(1, sizeof *arrivals);
-    if (arrivals == NULL) { /* others would wait for this process */
+    if (arrivals == NULL) { /* other processes would wait for this one */
         fputs("quipu: error: no memory for the probes of collective operations [no-memory]\n", stderr);
         PMPI_Abort(MPI_COMM_WORLD, 1);
         return NULL;
     }
     arrivals->probed = inside_world(comm);
     arrivals->one_of = quipu_mpi_probe_one_of;
-    /* The initial cost is the cost in MPI_COMM_WORLD, because a probe of fewer processes takes no longer. The first
-     * probe here may be interrupted. */
+    /* The initial cost is that of MPI_COMM_WORLD, because a probe of fewer processes takes no longer. The first probe
+     * of this communicator may be interrupted by other work of the processor. */
     arrivals->cost = of_world == NULL ? 0 : of_world->cost;
     PMPI_Comm_set_attr(comm, arrivals_key, arrivals);
     if (comm == MPI_COMM_WORLD)
@@ -239,8 +243,8 @@ static struct arrivals *arrivals_of(MPI_Comm comm) {
     return arrivals;
 }
 
-/* Returns the number of calls that this call represents; 0: it is not probed. A hash selects the calls, because a
- * program may repeat a sequence of calls. */
+/* Returns the number of calls that a call represents; 0: it represents none. call: its index. A hash of the index
+ * selects the calls, because a regular selection could coincide with a repeated sequence of calls. */
 static uint64_t weight_of(const struct arrivals *arrivals, uint64_t call) {
     if (arrivals->one_of == 1 || call < FIRST_PROBES)
         return 1;
@@ -248,8 +252,8 @@ static uint64_t weight_of(const struct arrivals *arrivals, uint64_t call) {
     return (hash >> 40) % arrivals->one_of == 0 ? arrivals->one_of : 0;
 }
 
-/* Returns the moment of the latest synchronization of all processes of the communicator: its latest probe, or a later
- * probe of all processes if no collective operation without probe followed. */
+/* Returns the interval since the latest probe of the communicator or, if this was later, of MPI_COMM_WORLD. A probe is
+ * used only if no call without a probe followed on its communicator. All members are 0 if there is no such probe. */
 static struct quipu_mpi_since since_of(const struct arrivals *arrivals, uint64_t call) {
     const struct arrivals *world = arrivals_of(MPI_COMM_WORLD);
     struct quipu_mpi_since since = {0};
@@ -290,7 +294,7 @@ void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm) {
     if (!quipu_mpi_probe(&since, node, comm, weight, cost_share(), &probe))
         return;
     const uint64_t inside = probe.left - probe.arrived;
-    if (call < FIRST_PROBES) { /* all processes have arrived, so this probe measures the cost */
+    if (call < FIRST_PROBES) { /* all processes have arrived, so a second probe measures the cost */
         struct quipu_mpi_probe other;
         if (!quipu_mpi_probe(&since, NULL, comm, 0, 0, &other))
             return;
@@ -308,8 +312,8 @@ void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm) {
     atomic_fetch_add_explicit(&probe_cost, took - inside + arrivals->cost, memory_order_relaxed);
 }
 
-/* Returns whether a call failed because of its arguments, before any communication. The other processes, whose
- * arguments may be correct, wait in the operation until this process calls again. */
+/* Returns whether a collective call failed because of its arguments, before any communication. The other processes may
+ * have correct arguments: they then wait in the operation until this process repeats the call. */
 static bool is_refused(int error) {
     int class = MPI_SUCCESS;
     if (PMPI_Error_class(error, &class) != MPI_SUCCESS)

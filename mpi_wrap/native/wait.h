@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Separation of waiting from transfer: wait.c, and wait_smpi.c for simulated time. */
+/* Measures how long MPI calls wait for other processes (metric wait_time): wait.c, and wait_smpi.c under SMPI. */
 #ifndef QUIPU_MPI_WAIT_H
 #define QUIPU_MPI_WAIT_H
 
@@ -10,36 +10,39 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Calls shorter than the first constant have no waiting. Receives of at least the second constant (bytes) first wait
- * for the envelope. */
+/* QUIPU_MPI_WAIT_FLOOR_NS: shorter calls count as calls without waiting. QUIPU_MPI_LONG_MESSAGE: before a receive into
+ * a buffer of at least this number of bytes, MPI_Probe waits for the envelope of the message. */
 enum { QUIPU_MPI_WAIT_FLOOR_NS = 1000, QUIPU_MPI_LONG_MESSAGE = 1 << 16 };
 
 /* Whether the metric wait_time is recorded. */
 QUIPU_MPI_VARIABLE bool quipu_mpi_tell_waits;
-/* Whether the metric was requested. It is not recorded without a clock. */
+/* Whether the metric was requested (QUIPU_MPI_WAIT is not off). Without a clock it is not recorded nevertheless. */
 QUIPU_MPI_VARIABLE bool quipu_mpi_wait_mode_is_on;
 
-/* Runs after MPI_Init: reads QUIPU_MPI_WAIT. Without MPI_COMM_WORLD (in a session) there are no probes. */
+/* Runs after MPI_Init or MPI_Session_init: reads QUIPU_MPI_WAIT. world: whether MPI_COMM_WORLD exists. It does not in a
+ * session, and then no collective operation is probed. */
 void quipu_mpi_choose_waits(bool world);
 #ifndef SMPI_H
 /* One of this number of collective calls is probed; 0: none. */
 QUIPU_MPI_VARIABLE uint32_t quipu_mpi_probe_one_of;
-QUIPU_MPI_VARIABLE uint64_t quipu_mpi_wait_floor; /* ticks */
-/* Runs at the end. Writes the number and the cost of probes as attributes of the profile. */
+QUIPU_MPI_VARIABLE uint64_t quipu_mpi_wait_floor; /* QUIPU_MPI_WAIT_FLOOR_NS in ticks */
+/* Runs after MPI_Finalize. Writes the number and the cost of probes as attributes of the profile. */
 void quipu_mpi_report_waits(void);
-/* Adds the waiting of a call: its ticks minus the transfer time of its bytes. */
+/* Adds the waiting of a call to wait_time: its duration (ticks) minus the transfer time of its bytes. */
 void quipu_mpi_waited(struct quipu_node *node, uint64_t ticks, uint64_t bytes);
-/* Waits until a message can be received. Returns false if the probe failed; the receive itself then reports the error.
- */
+/* Waits with MPI_Probe until a message can be received, and adds the time to wait_time. Returns false if it could not
+ * wait; the receive itself then reports the error. */
 bool quipu_mpi_await_message(struct quipu_node *node, int source, int tag, MPI_Comm comm);
-/* Learns the transfer rate from the receive of a message that had arrived. */
+/* Uses the duration (ticks) of a receive without waiting to estimate the transfer time of other messages. */
 void quipu_mpi_learn_rate(uint64_t ticks, uint64_t bytes);
 /* Waits until all processes arrive at a collective operation, if this call is probed. */
 void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm);
-/* Runs after a collective operation, which may have failed before it began (error). */
+/* Runs after a collective operation. error: its error code. If the operation was not begun because of a wrong argument,
+ * the probe counts for the next call. */
 void quipu_mpi_collective_over(MPI_Comm comm, int error);
 
-/* Return begin and end of the call; 0: waiting is not separated. */
+/* Return quipu_ticks at the begin and the end of a call; 0 if waiting is not recorded. awaited: whether
+ * quipu_mpi_before_receive has waited, so that the receive itself begins only now. */
 static inline uint64_t quipu_mpi_wait_begin(const struct quipu_mpi_call *call, bool awaited) {
     return !quipu_mpi_tell_waits ? 0 : awaited ? quipu_ticks_inline() : call->begin;
 }
@@ -53,7 +56,7 @@ static inline void quipu_mpi_wait_between(struct quipu_node *node, uint64_t begi
         quipu_mpi_waited(node, end - begin, bytes);
 }
 
-/* Runs before a blocking receive into a buffer of this size. Returns whether it waited for the message. */
+/* Runs before a blocking receive into a buffer of this size. Returns whether it waited until the message arrived. */
 static inline bool quipu_mpi_before_receive(struct quipu_node *node, uint64_t bytes, int source, int tag,
                                             MPI_Comm comm) {
     if (bytes < QUIPU_MPI_LONG_MESSAGE || !quipu_mpi_tell_waits || source == MPI_PROC_NULL)
@@ -78,26 +81,29 @@ static inline void quipu_mpi_after_collective(MPI_Comm comm, int result) {
     if (__builtin_expect(quipu_mpi_probe_one_of != 0, 0))
         quipu_mpi_collective_over(comm, result);
 }
-#else /* Waiting in simulated time, without probes. Moments are readings of quipu_ticks. */
+#else /* SMPI: waiting in simulated time. begin: quipu_ticks when the call began, in ns of simulated time. */
 struct quipu_mpi_message;
-/* Creates the record of this rank's side of a message; NULL if waiting is not separated. The record is an argument of
- * one of the next two functions. */
+/* Records that the running rank posts a send or a receive. Pass the result to one of the next two functions. NULL:
+ * waiting is not recorded, peer is MPI_PROC_NULL, or there is no memory. */
 struct quipu_mpi_message *quipu_mpi_message(bool receive, int peer, int tag, MPI_Comm comm);
-/* Ends a blocking call that began at `begin`: it waited until the other side of its message had arrived. */
+/* Runs after a blocking call, and adds its waiting: the call waited until both the send and the receive of its messages
+ * were posted. other: the second message of MPI_Sendrecv, or NULL. */
 void quipu_mpi_waited_for(struct quipu_node *node, uint64_t begin, struct quipu_mpi_message *message,
                           struct quipu_mpi_message *other);
-/* Stores the message of a request. */
+/* Stores the message of a nonblocking operation. */
 void quipu_mpi_message_posted(MPI_Request handle, struct quipu_mpi_message *message);
-/* Store the message of a persistent request, and its starts. */
+/* Stores the arguments of a persistent request. */
 void quipu_mpi_message_planned(MPI_Request handle, bool receive, int peer, int tag, MPI_Comm comm);
+/* Runs before persistent requests start, and creates a message for each of them. */
 void quipu_mpi_messages_started(int count, const MPI_Request *handles);
 /* Counts a whole call as waiting. */
 void quipu_mpi_waited_all(struct quipu_node *node, uint64_t begin);
-/* Run before and after a wait or test function. begin: 0 for test functions. */
+/* The requests of a wait or test function. handles: copy of the handles before the call, in `few` or allocated. */
 struct quipu_mpi_pending {
     int count;
     MPI_Request *handles, few[32];
 };
+/* Run before and after a wait or test function. begin: 0 for test functions, which do not wait. */
 void quipu_mpi_before_completion(struct quipu_mpi_pending *all, int count, const MPI_Request *handles);
 void quipu_mpi_after_completion(struct quipu_mpi_pending *all, const MPI_Request *handles, struct quipu_node *node,
                                 uint64_t begin);

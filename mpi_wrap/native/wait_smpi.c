@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes waiting under SMPI. The arrival of both sides of a message, and of the last rank at a collective operation,
- * is known to the nanosecond of simulated time, without probes.
+/* Measures how long MPI calls wait under SMPI, the MPI of SimGrid. All ranks are in this process and run one at a time.
+ * The simulated time when both sides of a message (send and receive) have been posted, and when all ranks have arrived
+ * at a collective operation, is therefore known to the nanosecond. Additional synchronizations as in wait.c (probes)
+ * are not necessary.
  *
- * Messages match as in MPI: per communicator and receiver, in order, with wildcards. All ranks are in this process and
- * run one at a time. */
+ * Sends and receives are matched by the rules of MPI: in order, for each communicator and receiver, with wildcards. */
 #include "wait.h"
 
 #ifdef SMPI_H
@@ -12,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* simgrid::smpi::Comm::id() const of libsimgrid, which no C header declares: the same number on all ranks of a
- * communicator. */
+/* simgrid::smpi::Comm::id() const of libsimgrid, which no C header declares: a number of the communicator, equal on all
+ * of its ranks. */
 extern int id_of(MPI_Comm comm) __asm__("_ZNK7simgrid4smpi4Comm2idEv") __attribute__((weak));
 /* simgrid::smpi::Win::comm() const: the communicator of a window. */
 extern MPI_Comm comm_of(MPI_Win win) __asm__("_ZNK7simgrid4smpi3Win4commEv") __attribute__((weak));
@@ -23,53 +24,57 @@ bool quipu_mpi_wait_mode_is_on = false;
 
 struct queue;
 
-/* A message with at least one side. */
+/* A message of which at least one side (the send or the receive) has been posted. */
 struct quipu_mpi_message {
-    struct quipu_mpi_message *next; /* in the queue */
-    struct queue *queue;            /* its queue while the other side is missing */
-    uint64_t matched;               /* when both sides had arrived; 0: not yet */
+    struct quipu_mpi_message *next; /* next message in the queue */
+    struct queue *queue;            /* the queue with this message; NULL when both sides are posted */
+    uint64_t matched;               /* when the second side was posted (clock_now); 0: not yet */
+    /* source, tag: of the first side, maybe a wildcard. owners: number of references to this structure. */
     int source, tag, owners;
-    bool receive; /* whether the first side is a receive */
-    struct quipu_mpi_rank *first;
+    bool receive;                 /* whether the first side is a receive */
+    struct quipu_mpi_rank *first; /* rank of the first side */
 };
 
-/* Sends or receives without their other side. */
+/* Messages of which only the first side has been posted, in the order of posting. */
 struct queue {
     struct quipu_mpi_message *first, **end;
 };
 
-/* Messages to a rank in a communicator. */
+/* Messages to one rank in one communicator that are not matched yet. */
 struct inbox {
-    uint64_t key;
+    uint64_t key; /* key_of */
     struct queue sends, receives;
 };
 
-/* Ranks that have arrived at the same collective operation. */
+/* A collective operation that at least one rank has begun, and that not all ranks have left. */
 struct gathering {
     struct gathering *next;
-    uint64_t last, root;
-    int came, left;
-    bool synchronized;                   /* all ranks continue at the same moment */
-    struct quipu_mpi_blocks reached;     /* largest blocks of the ranks that others wait for */
-    struct quipu_mpi_arrival arrivals[]; /* of each rank */
+    uint64_t last, root;                 /* arrival of the latest rank, and of the root (clock_now) */
+    int came, left;                      /* number of ranks that have arrived, and that have left again */
+    bool synchronized;                   /* all ranks of the program continue at the same moment */
+    struct quipu_mpi_blocks reached;     /* largest clocks of the ranks that others wait for (quipu_mpi_reach) */
+    struct quipu_mpi_arrival arrivals[]; /* arrival of each rank */
 };
 
+/* The current collective operations of a communicator, in a list. They have numbers from 0 on. */
 struct collectives {
     uint64_t key;
-    int size;
-    uint64_t begin, *calls; /* number of the first gathering; next call of each rank */
+    int size; /* number of ranks */
+    /* begin: number of the operation `first`. calls: for each rank, the number of its current or next operation. */
+    uint64_t begin, *calls;
     struct gathering *first;
 };
 
+/* A request whose message is recorded. The arguments of the message are used for persistent requests only. */
 struct pending_request {
-    uint64_t key; /* the handle */
-    struct quipu_mpi_message *message;
+    uint64_t key;                      /* the handle */
+    struct quipu_mpi_message *message; /* NULL: the request is not active */
     MPI_Comm comm;
     int peer, tag;
     bool persistent, receive;
 };
 
-/* Hash tables of pointers to structures that begin with their key. */
+/* Hash table of pointers to structures that begin with their key. */
 struct table {
     uint64_t **slots;
     size_t room, used;
@@ -77,7 +82,8 @@ struct table {
 
 static struct table inboxes, all_collectives, requests;
 
-static uint64_t clock_now(void) { return (uint64_t)(simgrid_get_clock() * 1e9) + 1; /* 0 is never */ }
+/* Returns the simulated time in ns, plus 1: the value 0 means that an event has not happened yet. */
+static uint64_t clock_now(void) { return (uint64_t)(simgrid_get_clock() * 1e9) + 1; }
 
 static uint64_t **slot_of(struct table *table, uint64_t key) {
     uint64_t hash = key * UINT64_C(0x9E3779B97F4A7C15);
@@ -88,7 +94,8 @@ static uint64_t **slot_of(struct table *table, uint64_t key) {
     }
 }
 
-/* Returns the structure with this key. A new one is zeroed and added. NULL: there is no memory. */
+/* Returns the structure with this key. If there is none, adds one with all other members 0. NULL: there is no memory.
+ */
 static void *entry_of(struct table *table, uint64_t key, size_t size) {
     if (2 * table->used >= table->room) {
         const struct table old = *table;
@@ -111,13 +118,14 @@ static void *entry_of(struct table *table, uint64_t key, size_t size) {
     return *slot;
 }
 
-/* Returns a key for a communicator and a rank in it. */
+/* Returns a key for a communicator and a rank of it. */
 static uint64_t key_of(MPI_Comm comm, int rank) { return (uint64_t)id_of(comm) << 32 | (uint32_t)rank; }
 
+/* Returns whether waiting is recorded for operations on this communicator. */
 static bool is_told(MPI_Comm comm) { return quipu_mpi_tell_waits && comm != MPI_COMM_NULL && comm != MPI_COMM_SELF; }
 
 void quipu_mpi_choose_waits(bool world) {
-    (void)world; /* sessions are not simulated */
+    (void)world; /* always true: there are no wrappers for MPI sessions under SMPI */
     const char *mode = quipu_setting("QUIPU_MPI_WAIT"), *clock = quipu_setting("QUIPU_CLOCK");
     const bool off = mode != NULL && strcmp(mode, "off") == 0;
     const bool known = &id_of != NULL;
@@ -134,7 +142,7 @@ static void release(struct quipu_mpi_message *message) {
         free(message);
 }
 
-/* Takes a message out of its queue, in which `link` leads to it. */
+/* Removes a message from its queue. link: the pointer in the queue that leads to the message. */
 static void unlink_message(struct quipu_mpi_message **link) {
     struct quipu_mpi_message *message = *link;
     *link = message->next;
@@ -143,7 +151,8 @@ static void unlink_message(struct quipu_mpi_message **link) {
     message->queue = NULL;
 }
 
-/* Notes that the running rank arrives at an operation in which the other rank waits. */
+/* Records that the running rank posts the second side of a message now. other: the rank of the first side. Nothing is
+ * recorded if this rank is not inside of an MPI call, because then it cannot be waiting. */
 static void come_to(struct quipu_mpi_rank *other, uint64_t now) {
     if (other == NULL || other->active_wrapper == NULL)
         return;
@@ -154,7 +163,8 @@ static void come_to(struct quipu_mpi_rank *other, uint64_t now) {
     other->awaited->at = now;
 }
 
-/* Returns a side of a message: of a waiting message that matches, or of a new one. */
+/* Posts a side of a message. Returns the oldest queued message whose other side matches, or else a new message, which
+ * is queued; NULL if there is no memory. source: rank of the sender, or MPI_ANY_SOURCE in a receive. */
 static struct quipu_mpi_message *side(struct inbox *inbox, bool receive, int source, int tag) {
     struct queue *others = receive ? &inbox->sends : &inbox->receives,
                  *own = receive ? &inbox->receives : &inbox->sends;
@@ -164,7 +174,7 @@ static struct quipu_mpi_message *side(struct inbox *inbox, bool receive, int sou
         const int sent_as = receive ? other->tag : tag, wanted_as = receive ? tag : other->tag;
         if ((wanted != MPI_ANY_SOURCE && wanted != sent_by) || (wanted_as != MPI_ANY_TAG && wanted_as != sent_as))
             continue;
-        unlink_message(link); /* this side now owns the reference of the queue */
+        unlink_message(link); /* the reference of the queue now belongs to this side */
         other->matched = clock_now();
         come_to(other->first, other->matched);
         return other;
@@ -193,7 +203,9 @@ struct quipu_mpi_message *quipu_mpi_message(bool receive, int peer, int tag, MPI
     return inbox == NULL ? NULL : side(inbox, receive, receive ? peer : rank, tag);
 }
 
-/* Ends a side. A receive that ends without a message was cancelled; a send may still be under way. */
+/* Gives up the reference of one side to a message. A receive without a send is removed from its queue: it was
+ * cancelled, or its request was freed. A send without a receive stays in its queue, because the receive may be posted
+ * later. */
 static void end_side(struct quipu_mpi_message *message) {
     if (message != NULL && message->queue != NULL && message->receive) {
         struct quipu_mpi_message **link = &message->queue->first;
@@ -205,6 +217,7 @@ static void end_side(struct quipu_mpi_message *message) {
     release(message);
 }
 
+/* Adds the time from `begin` until `until`, or until now if this is earlier, to wait_time (ns of simulated time). */
 static void add_wait(struct quipu_node *node, uint64_t begin, uint64_t until) {
     const uint64_t end = quipu_ticks();
     until = until < end ? until : end;
@@ -212,8 +225,8 @@ static void add_wait(struct quipu_node *node, uint64_t begin, uint64_t until) {
         quipu_mpi_add(node, QUIPU_WAIT_TIME, until - begin);
 }
 
-/* Adds the waiting of the running rank for messages: from `begin` to `until`, when both sides of the last message had
- * arrived. */
+/* Adds the waiting of the running rank for one or several messages, and charges it to the rank of the other side.
+ * begin: when the call began. until: when the second side of the last message was posted; 0: there is no message. */
 static void add_wait_for_message(struct quipu_node *node, uint64_t begin, uint64_t until) {
     add_wait(node, begin, until);
     struct quipu_mpi_rank *running = quipu_mpi_running();
@@ -247,6 +260,7 @@ void quipu_mpi_waited_all(struct quipu_node *node, uint64_t begin) {
     quipu_mpi_waited_unaccounted(quipu_ticks() - begin);
 }
 
+/* Returns the record of a request; NULL if there is none. make: adds a record if there is none. */
 static struct pending_request *pending(MPI_Request handle, bool make) {
     const uint64_t key = (uint64_t)(uintptr_t)handle;
     if (handle == MPI_REQUEST_NULL)
@@ -260,7 +274,7 @@ void quipu_mpi_message_posted(MPI_Request handle, struct quipu_mpi_message *mess
     struct pending_request *request = message == NULL ? NULL : pending(handle, true);
     if (request == NULL)
         return;
-    end_side(request->message); /* of a freed request whose handle is reused */
+    end_side(request->message); /* a message remains if an earlier request with this handle was freed */
     *request = (struct pending_request){.key = request->key, .message = message};
 }
 
@@ -303,7 +317,7 @@ void quipu_mpi_after_completion(struct quipu_mpi_pending *all, const MPI_Request
             continue;
         const uint64_t matched = request->message->matched;
         if (handles[i] != MPI_REQUEST_NULL && (!request->persistent || matched == 0))
-            continue; /* still active */
+            continue; /* The request is not complete. A persistent request keeps its handle when it is complete. */
         latest = matched > latest ? matched : latest;
         end_side(request->message);
         request->message = NULL;
@@ -314,8 +328,9 @@ void quipu_mpi_after_completion(struct quipu_mpi_pending *all, const MPI_Request
         add_wait_for_message(node, begin, latest);
 }
 
-/* Operations of communicators and of windows are numbered separately: the operations of all windows of a communicator
- * have the same order on all ranks. */
+/* A communicator has two sequences of numbered operations: its collective operations, and the synchronizations of its
+ * windows. There are two, because ranks may mix the two kinds in different orders. One sequence is enough for all
+ * windows, because all ranks synchronize them in the same order. */
 enum scope { OF_COMM, OF_WINDOWS };
 
 static struct collectives *collectives_of(MPI_Comm comm, enum scope scope) {
@@ -328,7 +343,10 @@ static struct collectives *collectives_of(MPI_Comm comm, enum scope scope) {
     return found->calls == NULL ? NULL : found;
 }
 
-/* Returns the operation of `comm` that this rank is in or will enter next; NULL if waiting is not separated. */
+/* Returns the current operation of the running rank in `comm`, or else its next operation, which is created if no rank
+ * has begun it. Sets *of and *rank to its communicator and to the running rank in it. Returns NULL if no waiting is
+ * recorded for this communicator (it is MPI_COMM_SELF or an inter-communicator, or waiting is not recorded at all), if
+ * MPI returned an error, or if there is no memory. */
 static struct gathering *gathering_of(MPI_Comm comm, enum scope scope, struct collectives **of, int *rank) {
     int inter = 0;
     if (!is_told(comm) || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter ||

@@ -4,13 +4,14 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* A cache of ranks of other communicators. An entry is read without a lock: its number is odd while it is written, and
- * changes with each write. */
+/* A cache of translated ranks. An entry is read without a lock (sequence lock): its number is odd while it is written,
+ * and changes with each write. An entry is valid only if its generation is the current one, which changes when a
+ * communicator or window is freed. */
 enum { KNOWN = 256 };
 struct known {
     _Atomic uint32_t number, generation;
-    _Atomic uint64_t handle;
-    _Atomic int rank, world;
+    _Atomic uint64_t handle; /* of a communicator, or the complement of the handle of a window */
+    _Atomic int rank, world; /* rank in this communicator or window, and in MPI_COMM_WORLD */
 };
 static struct known known[KNOWN];
 static _Atomic uint32_t generation;
@@ -39,7 +40,7 @@ static void know(uint64_t handle, int rank, uint32_t now, int world) {
     uint32_t number = atomic_load_explicit(&entry->number, memory_order_relaxed);
     if (number % 2 != 0 || !atomic_compare_exchange_strong_explicit(&entry->number, &number, number + 1,
                                                                     memory_order_acquire, memory_order_relaxed))
-        return; /* another thread writes it, or left it by longjmp */
+        return; /* another thread writes this entry, or was interrupted while writing and left by longjmp */
     atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&entry->generation, now, memory_order_relaxed);
     atomic_store_explicit(&entry->handle, handle, memory_order_relaxed);
@@ -52,11 +53,12 @@ static bool has_world(void) {
 #ifdef SMPI_H
     return true;
 #else
-    return quipu_mpi_world.all > 0; /* sessions alone have no MPI_COMM_WORLD */
+    return quipu_mpi_world.all > 0; /* a program that uses only sessions has no MPI_COMM_WORLD */
 #endif
 }
 
-/* Takes the group. */
+/* Returns the rank in MPI_COMM_WORLD of a rank of a group, and frees the group. result: error code of the MPI call that
+ * returned the group. */
 static int world_rank_in_group(int result, MPI_Group members, int rank) {
     MPI_Group world = MPI_GROUP_NULL;
     int found = MPI_UNDEFINED;
