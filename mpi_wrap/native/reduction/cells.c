@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Merging of statistics over ranks, and their messages.
+/* Merges statistics over ranks, and writes and reads messages with statistics.
  *
  * Sums of squares: T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing
- * sample variances", 1979. The quantile sketch is a histogram over the leading bits of the values, whose buckets are
- * joined in pairs when there are too many: I. Epicoco et al., "UDDSketch: accurate tracking of quantiles in data
- * streams", 2020. The result does not depend on the order of merging.
+ * sample variances", 1979. Quantile sketch: a histogram whose bucket numbers are the leading bits of the values. If too
+ * many buckets are in use, neighbouring buckets are joined in pairs: I. Epicoco et al., "UDDSketch: accurate tracking
+ * of quantiles in data streams", 2020. The result does not depend on the order of merging.
  */
 #include "cells.h"
 
@@ -33,7 +33,8 @@ void quipu_cell_of_rank(struct quipu_cell *cell, double value, bool present, uin
     cell->count[0] = 1;
 }
 
-/* Joins the buckets of two sketches of levels up to `level` into arrays that are long enough for both. */
+/* Merges the buckets of two sketches at `level`, which is at least the level of both. Returns the number of buckets.
+ * bucket, count: output arrays with room for the buckets of both sketches. */
 static uint32_t joined(const struct quipu_cell *a, const struct quipu_cell *b, uint8_t level, uint16_t *bucket,
                        uint32_t *count) {
     uint32_t used = 0, i = 0, k = 0;
@@ -112,7 +113,7 @@ static void merge(struct quipu_cell *into, const struct quipu_cell *from) {
         into->max_rank = from->max_rank;
     }
     if (into->min == into->max)
-        into->m2 = 0; /* exactly 0 instead of a rounding error */
+        into->m2 = 0; /* all values are equal: no rounding error */
     merge_sketches(into, from);
 }
 
@@ -143,8 +144,8 @@ static char *put(char *to, const void *from, size_t size) {
     return to + size;
 }
 
-/* Writes a cell. If all ranks have the same value, the cell contains only this value. This holds for most effort, and
- * for single ranks. */
+/* Writes a cell into a message. If all ranks have the same value, the message contains only this value. This is usual
+ * for effort, and always so for the cell of one rank. */
 static char *pack(char *to, const struct quipu_cell *cell) {
     const bool same = cell->known == 0 || (cell->min == cell->max && cell->m2 == 0 && cell->min_rank == cell->max_rank);
     *to++ = (char)same;
@@ -176,9 +177,10 @@ static const char *take(const char *from, void *to, size_t size) {
     return from + size;
 }
 
-/* Reads a cell. Returns its end in the message; NULL if the message is too short or damaged. */
+/* Reads a cell from a message. Returns the end of the cell in the message; NULL if the message is too short or damaged.
+ */
 static const char *unpack(const char *from, const char *end, struct quipu_cell *cell) {
-    enum { SAME = 29, HEAD = 51 };
+    enum { SAME = 29, HEAD = 51 }; /* bytes of a cell with equal values; bytes of another cell before its buckets */
     if (end - from < SAME)
         return NULL;
     const bool same = *from++ != 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reduced file: sections with checksums; it gets its name when it is complete on disk. */
+/* Writes the reduced file: sections with checksums. The file gets its final name when it is complete on disk. */
 #include "work.h"
 
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-uint32_t quipu_crc32(uint32_t crc, const void *bytes, size_t size) { /* of zlib and Ethernet, four bits at a time */
+uint32_t quipu_crc32(uint32_t crc, const void *bytes, size_t size) { /* the CRC-32 of zlib, four bits at a time */
     static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
                                        0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
                                        0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
@@ -27,7 +27,8 @@ void quipu_file_open(struct quipu_reduced_file *file, const char *folder, const 
     file->file = fopen(file->temporary, "wbex");
 }
 
-/* Returns whether a write is within the limit on file sizes. A write beyond it would cause a signal. */
+/* Returns whether a write of `size` bytes is within the limit on file sizes. A write beyond the limit would cause the
+ * signal SIGXFSZ, which ends the program. */
 static bool is_within_limit(const struct quipu_reduced_file *file, size_t size) {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||

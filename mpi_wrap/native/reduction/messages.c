@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages along a binomial tree. */
+/* Sends messages along a binomial tree. */
 #include "work.h"
 
 #include <stdlib.h>
@@ -24,7 +24,8 @@ void quipu_send_bytes(const struct quipu_member *member, const char *bytes, uint
 }
 
 /* All steps use the same binomial tree. Rank 0 is the root. The subtree of rank r contains the ranks r to r +
- * quipu_below(r) - 1. Collective operations of an MPI library may be linear in the number of ranks. */
+ * quipu_below(r) - 1. Collective operations of MPI are not used, because their time may be linear in the number of
+ * ranks. */
 int quipu_below(const struct quipu_member *member) {
     int step = 1;
     while (step < member->size && !(member->rank & step))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Call paths in a hash table that is at most half full. */
+/* Numbers call paths with a hash table that is at most half full. */
 #include "paths.h"
 
 #include <stddef.h>
@@ -69,8 +69,8 @@ bool quipu_paths_add(struct quipu_paths *paths, uint32_t nodes, const uint32_t *
     return true;
 }
 
-/* Numbers the call paths level by level: place[path]. The array `room` has one element more than there are call paths.
- */
+/* Sets place[path] to the number of a call path in an order level by level. depth and room are temporary arrays:
+ * `depth` has one element per call path, `room` has one more, and both are 0. */
 static void place_by_level(const struct quipu_paths *paths, uint32_t *depth, uint32_t *room, uint32_t *place) {
     for (uint32_t path = 0; path < paths->count; path++) {
         depth[path] = paths->parent[path] == QUIPU_ROOT ? 0 : depth[paths->parent[path]] + 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reduction: the order of messages between ranks. */
+/* The reduction: its steps, and the order of messages between ranks. */
 #include "reduce.h"
 
 #include "cells.h"
@@ -13,9 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { VERSION = 4, MOST_OPEN = 64, TAG = QUIPU_TAG, BLOCK = 512 }; /* cells of a block */
+/* VERSION: of the file format. MOST_OPEN: largest number of open call paths for which the file contains the values of
+ * all ranks. BLOCK: number of cells in a message. */
+enum { VERSION = 4, MOST_OPEN = 64, TAG = QUIPU_TAG, BLOCK = 512 };
 
-/* Reads which metrics are times and maxima: third and fifth field of "name\tunit\tkind\tover\tdescription\n". */
+/* Reads which metrics have the unit s (times), and which combine threads and ranks by their maximum: the fields unit
+ * and over of each line "name\tunit\tkind\tover\tdescription\n". */
 static void read_metric_table(struct quipu_work *work) {
     const char *line = work->mine->metric_table;
     for (uint32_t metric = 0; metric < work->mine->metrics && *line != '\0'; metric++) {
@@ -35,7 +38,7 @@ static int by_path(const void *a, const void *b) {
     return left < right ? -1 : left > right;
 }
 
-/* Sorts the nodes of the snapshot by their call paths. */
+/* Sorts the nodes of the snapshot by the numbers of their call paths. */
 static void sort_nodes(struct quipu_work *work) {
     const uint32_t nodes = work->mine->nodes;
     uint64_t *keys = malloc(((size_t)nodes + 1) * sizeof *keys);
@@ -52,7 +55,8 @@ static void sort_nodes(struct quipu_work *work) {
     free(keys);
 }
 
-/* Adds the trees of higher ranks to the trees of lower ranks, so that call paths keep the order of the ranks. */
+/* Sends call trees up the binomial tree. Each rank adds the trees of higher ranks to its tree, so that rank 0 has all
+ * call paths in the order of the ranks. */
 static void unify_up(struct quipu_work *work) {
     for (int step = 1; step < work->me.size; step <<= 1) {
         if (work->me.rank & step) {
@@ -93,7 +97,7 @@ static void broadcast_tree(struct quipu_work *work) {
     free(message);
 }
 
-/* Creates the union of the trees of all ranks, on all ranks. */
+/* Creates the union of the call trees of all ranks, on all ranks. */
 static void unify(struct quipu_work *work) {
     work->path = malloc(((size_t)work->mine->nodes + 1) * sizeof *work->path);
     work->me.good = quipu_tree_begin(&work->tree) && work->path != NULL &&
@@ -105,6 +109,7 @@ static void unify(struct quipu_work *work) {
     const uint64_t hash = packed == NULL ? 0 : quipu_hash(packed, size, size);
     const uint64_t table_hash = quipu_hash(table, strlen(table), work->mine->metrics);
     free(packed);
+    /* A number x is equal on all ranks if the minimum of ~x is the complement of the minimum of x. */
     uint64_t least_of[] = {work->me.good, hash, ~hash, table_hash, ~table_hash};
     quipu_least(&work->me, least_of, sizeof least_of / sizeof *least_of);
     work->me.good = least_of[0] == 1 && least_of[3] == ~least_of[4];
@@ -116,7 +121,7 @@ static void unify(struct quipu_work *work) {
     quipu_agreed(&work->me);
 }
 
-/* Copies the values of the snapshot with wall times. */
+/* Copies the values of the snapshot to work->values, and replaces the times of threads by wall times (wall.h). */
 static void find_wall_times(struct quipu_work *work) {
     const struct quipu_snapshot *mine = work->mine;
     const size_t nodes = mine->nodes, metrics = mine->metrics, paths = work->tree.paths.count;
@@ -153,10 +158,11 @@ static void find_wall_times(struct quipu_work *work) {
     free(seconds);
 }
 
-/* Returns the number of cells of a call path: its metrics and the overhead. */
+/* Returns the number of cells of a call path: one for each metric, and one for the measurement overhead. */
 static uint32_t cells_of_path(const struct quipu_work *work) { return work->mine->metrics + 1; }
 
-/* Returns the value of a metric over the nodes begin <= i < end of `sorted`, which have the same call path. */
+/* Returns the value of a call path on this rank: the sum or maximum of a metric over the nodes begin <= i < end of
+ * `sorted`. Times and the overhead (metric = number of metrics) are in seconds; NaN: times are not known. */
 static double value_of(const struct quipu_work *work, uint32_t metric, uint32_t begin, uint32_t end) {
     uint64_t value = 0;
     if (metric == work->mine->metrics) {
@@ -176,7 +182,8 @@ static double value_of(const struct quipu_work *work, uint32_t metric, uint32_t 
     return work->mine->seconds_per_tick > 0 ? (double)value * work->mine->seconds_per_tick : NAN;
 }
 
-/* Computes the cells of `count` call paths from `first` on for this rank. *at is the position in `sorted`. */
+/* Computes the cells of this rank for `count` call paths from `first` on. *at: index in `sorted` of the first node that
+ * belongs to one of them; moved behind the last one. */
 static void own_cells(const struct quipu_work *work, uint32_t first, uint32_t count, uint32_t *at,
                       struct quipu_cell *cells) {
     for (uint32_t path = first; path < first + count; path++) {
@@ -189,7 +196,8 @@ static void own_cells(const struct quipu_work *work, uint32_t first, uint32_t co
     }
 }
 
-/* Reduces one block of cells up the binomial tree. A rank that has failed still sends and receives. */
+/* Reduces one block of cells up the binomial tree to rank 0. A rank that has failed still sends and receives. room:
+ * bytes of the buffer `message`. */
 static void reduce_block(struct quipu_work *work, struct quipu_cell *cells, uint32_t count, char *message,
                          uint64_t room) {
     for (int step = 1; step < work->me.size; step <<= 1) {
@@ -234,8 +242,8 @@ static void reduce_statistics(struct quipu_work *work) {
     free(message);
 }
 
-/* Collects the values of one open call path on all ranks. row: the values of this rank, with room for those of the
- * ranks in its subtree. */
+/* Writes the values of one open call path (still active at the snapshot) on all ranks into the file. row: buffer for
+ * the ranks in the subtree of this rank. bytes: size of the values of one rank. */
 static void collect_open_path(struct quipu_work *work, uint32_t path, double *row, size_t bytes) {
     uint32_t begin = 0;
     while (begin < work->mine->nodes && work->path[work->sorted[begin]] < path)
@@ -283,7 +291,7 @@ static void write_head(struct quipu_work *work, const struct quipu_reduction *re
         texts[i] = (struct quipu_part){tree->texts[i], strlen(tree->texts[i]) + 1};
     if (texts != NULL)
         quipu_file_section(&work->file, "REGI", texts, tree->regions);
-    free(texts); /* the reader rejects a file without regions */
+    free(texts); /* if there was no memory, the section is missing, and the reader rejects the file */
     const struct quipu_part nodes[] = {{tree->paths.parent, 4 * (size_t)tree->paths.count},
                                        {tree->paths.region, 4 * (size_t)tree->paths.count}};
     quipu_file_section(&work->file, "TREE", nodes, 2);
@@ -291,7 +299,7 @@ static void write_head(struct quipu_work *work, const struct quipu_reduction *re
     quipu_file_section(&work->file, "RANK", &ranks, 1);
 }
 
-/* Opens the file and writes the header and the process ids. */
+/* Chooses the id of the file. Rank 0 opens the file, and writes the header and the process ids of all ranks. */
 static void begin_file(struct quipu_work *work, struct quipu_reduction *reduction, bool columns) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);

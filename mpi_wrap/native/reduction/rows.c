@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows and costs of this rank, and their transfer to rank 0. */
+/* Sends the values and the measurement overhead of each rank to rank 0, which writes them into the file. */
 #include "work.h"
 
 #include "quipu.h"
@@ -25,7 +25,7 @@ static bool is_mpi_node(const struct quipu_work *work, uint32_t node) {
 double quipu_overhead_of_node(const struct quipu_work *work, uint32_t node) {
     const struct quipu_costs *costs = &work->mine->costs;
     const uint64_t *events = work->mine->events + (size_t)node * QUIPU_EVENTS;
-    /* calls of MPI that separate waiting read the clock once more */
+    /* A call of MPI that records wait_time reads the clock once more. */
     const double each = costs->pair + (work->waits && is_mpi_node(work, node) ? costs->clock : 0);
     return (double)events[QUIPU_PAIRS] * each + (double)events[QUIPU_QUIET_VISITS] * costs->quiet +
            (double)events[QUIPU_COUNTERS_ADDED] * costs->counter;
@@ -55,7 +55,8 @@ void quipu_collect_costs(struct quipu_work *work) {
     free(all);
 }
 
-/* Returns the rows of this rank as one section; NULL if there is no memory. */
+/* Returns the values of this rank as the content of a section COLS, and sets *size to its bytes; NULL if there is no
+ * memory. */
 static char *own_rows(const struct quipu_work *work, uint64_t *size) {
     const uint32_t nodes = work->mine->nodes, metrics = work->mine->metrics;
     const uint32_t head[] = {(uint32_t)work->me.rank, nodes};

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Call trees of ranks: their regions, and messages. */
+/* Merges call trees of ranks, and writes and reads messages with call trees. */
 #include "tree.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* Record of region 0. */
 static const char outside[] = "(outside any region)\x1f(outside any region)\x1f\x1f"
                               "0\x1f"
                               "3\x1f"
                               "0";
 
-/* Header of a packed tree, followed by parents, regions, open flags, and texts with their NULs. */
+/* Beginning of a message with a call tree. The parents, the regions and the open flags of its nodes follow, and then
+ * the records of the regions, each with its NUL. */
 struct packed {
     uint32_t nodes, regions;
     uint64_t text_size;
@@ -25,7 +27,7 @@ uint64_t quipu_hash(const void *bytes, size_t size, uint64_t hash) { /* FNV-1a *
 
 static size_t name_length(const char *text) { return strcspn(text, "\x1f"); }
 
-/* Returns whether the third field (the file) is present. */
+/* Returns whether the third field of a region record (the source file) is not empty. */
 static bool has_file(const char *text) {
     const char *field = strchr(text, '\x1f');
     field = field == NULL ? NULL : strchr(field + 1, '\x1f');
@@ -64,7 +66,8 @@ static bool has_room(struct quipu_tree *tree) {
     return true;
 }
 
-/* Finds the number of a region, and adds the region if it is new. The first description with a file is kept. */
+/* Finds the number of a region, and adds the region if it is new. Of several records of the same region, the tree keeps
+ * the first one that names a source file. Returns false if there is no memory. */
 static bool number_region(struct quipu_tree *tree, const char *text, uint32_t *number) {
     if (!has_room(tree))
         return false;
@@ -122,7 +125,7 @@ bool quipu_tree_add_snapshot(struct quipu_tree *tree, const struct quipu_snapsho
     uint32_t *parent = number + snapshot->regions, *region = parent + nodes;
     bool good = number != NULL;
     for (uint32_t i = 0; good && i < snapshot->regions; i++)
-        number[i] = UINT32_MAX; /* numbered at its first call path, as in a merge post mortem */
+        number[i] = UINT32_MAX; /* it gets its number at its first call path, as in the merge after the run */
     for (uint32_t i = 0; good && i < nodes; i++) {
         const uint32_t of_rank = snapshot->region[i], above = snapshot->parent[i];
         parent[i] = QUIPU_ROOT;
@@ -130,7 +133,7 @@ bool quipu_tree_add_snapshot(struct quipu_tree *tree, const struct quipu_snapsho
         if (of_rank == UINT32_MAX)
             continue;
         if (above != UINT32_MAX &&
-            snapshot->region[above] != UINT32_MAX) /* nodes directly below a location are roots */
+            snapshot->region[above] != UINT32_MAX) /* nodes directly below the node of a location are roots */
             parent[i] = above;
         if (number[of_rank] == UINT32_MAX)
             good = number_region(tree, snapshot->texts[of_rank], &number[of_rank]);

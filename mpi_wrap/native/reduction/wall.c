@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wall time of call paths, from the times of the threads of one process.
+/* Computes the wall time of call paths from the times of the threads of one process.
  *
- * The wall time of a call path is the time of the main thread in it. A call path that only other threads execute has
- * the time in which the main thread waits for these threads. It is taken first from waiting measured below its caller,
- * then from the exclusive time of the caller, then from waiting measured in outer callers. So the sum of the wall times
- * of all call paths is always the time of the main thread.
+ * The wall time of a call path is the time of the main thread in it. A call path that only other threads execute gets
+ * the time in which the main thread waits for these threads. This time is subtracted from other call paths of the main
+ * thread: first from call paths directly below the caller that consist of waiting, then from the caller itself, then
+ * from waiting directly below outer callers. The sum of the wall times of all call paths is therefore always the time
+ * of the main thread.
  */
 #include "wall.h"
 
@@ -13,17 +14,22 @@
 
 enum { NONE = -1 };
 
+/* Data of a call path. Times have the unit of the rows. A call path of other threads is a call path that the main
+ * thread does not execute; its root is the uppermost such call path. */
 struct of_path {
-    double time, wait;     /* time of the main thread, and its part that is waiting */
-    double before, waited; /* initial values of both */
-    double wanted, share;  /* time needed by call paths of other threads directly below, and the part that they get */
-    double longest;        /* at roots of call paths of other threads: inclusive time of the busiest thread */
-    int64_t busiest;       /* that thread */
-    int64_t root, child, next;
-    bool on_main;
+    double time, wait;     /* remaining time of the main thread, and the part of it that is waiting */
+    double before, waited; /* initial values of time and wait */
+    /* wanted: time that call paths of other threads directly below need from this call path and its callers. share: the
+     * part of `wanted` that they get, from 0 to 1. */
+    double wanted, share;
+    double longest;            /* at a root: inclusive time of the busiest thread */
+    int64_t busiest;           /* at a root: number of this thread */
+    int64_t root, child, next; /* the root; the first callee; the next callee of the same caller; NONE: there is none */
+    bool on_main;              /* the main thread executes this call path */
 };
 
-/* Finds the thread with the largest inclusive time of a call path of other threads. Rows are sorted by thread. */
+/* Finds the thread with the largest inclusive time at each root. order: numbers of the rows, sorted by thread.
+ * inclusive: one element for each call path, all 0 before and after. */
 static void find_busiest(struct of_path *paths, const struct quipu_thread_rows *rows, const int64_t *order,
                          double *inclusive) {
     for (int64_t begin = 0, end; begin < rows->count; begin = end) {
@@ -52,8 +58,8 @@ static double take(double *from, double wanted) {
     return taken;
 }
 
-/* Takes measured waiting of the main thread from call paths directly below one call path, or from call paths without a
- * caller (NONE). */
+/* Subtracts up to `wanted` from the time of call paths of the main thread that consist of waiting: of the call path
+ * `first` and the later callees of the same caller. Returns the subtracted time. */
 static double take_waiting(struct of_path *paths, int64_t first, double wanted) {
     double taken = 0;
     for (int64_t child = first; child != NONE && taken < wanted; child = paths[child].next)
@@ -65,6 +71,7 @@ static double take_waiting(struct of_path *paths, int64_t first, double wanted) 
     return taken;
 }
 
+/* Subtracts the time for the call paths of other threads directly below `caller` from call paths of the main thread. */
 static void take_for(struct of_path *paths, const int64_t *parent, int64_t first_root, int64_t caller) {
     double taken = 0;
     const double wanted = caller == NONE ? 0 : paths[caller].wanted;
@@ -83,7 +90,8 @@ static void take_for(struct of_path *paths, const int64_t *parent, int64_t first
     paths[caller].share = taken / wanted;
 }
 
-/* Takes time for threads without a caller from the roots of the main thread. */
+/* Subtracts the time for roots without a caller from call paths of the main thread without a caller. Returns the part
+ * of `wanted` that was subtracted, from 0 to 1. */
 static double take_for_roots(struct of_path *paths, int64_t first_root, double wanted) {
     double taken = take_waiting(paths, first_root, wanted);
     for (int64_t root = first_root; root != NONE && taken < wanted; root = paths[root].next)
@@ -92,7 +100,7 @@ static double take_for_roots(struct of_path *paths, int64_t first_root, double w
     return wanted > 0 ? taken / wanted : 0;
 }
 
-/* Returns the row numbers sorted by thread. */
+/* Returns the row numbers sorted by thread; NULL if there is no memory. */
 static int64_t *by_thread(const struct quipu_thread_rows *rows, int64_t threads) {
     int64_t *order = malloc(((size_t)rows->count + (size_t)threads + 2) * sizeof *order);
     if (order == NULL)
@@ -118,6 +126,8 @@ static bool are_good(const struct quipu_thread_rows *rows, int64_t threads, int6
     return true;
 }
 
+/* Sets threads[i] to the number of threads that executed the call path of row i. last: temporary, for each call path.
+ */
 static void count_threads(const struct quipu_thread_rows *rows, const int64_t *order, int64_t paths, int64_t *last,
                           double *threads) {
     double *number = calloc((size_t)paths + 1, sizeof *number);
@@ -156,7 +166,8 @@ bool quipu_wall_times(struct quipu_thread_rows rows, int64_t threads, int64_t pa
             path->before = path->time += rows.time[i];
             path->waited = path->wait += rows.wait[i];
         }
-    for (int64_t path = 0; good && path < path_count; path++) /* the main thread executes the callers, too */
+    /* The main thread also executes the callers of its call paths. */
+    for (int64_t path = 0; good && path < path_count; path++)
         for (int64_t above = parent[path]; paths[path].on_main && above != NONE && !paths[above].on_main;
              above = parent[above])
             paths[above].on_main = true;
