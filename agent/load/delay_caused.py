@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metric `delay_caused`: the time that other ranks waited because of a call path, for each run."""
+"""Compute the metric `delay_caused`: the time that other ranks waited because of a call path."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from ..merge.experiment import StoredRun
 
 
 def with_delay_caused(experiment: Experiment, runs: Sequence[StoredRun]) -> Experiment:
-    """Return an experiment with the metric `delay_caused` (seconds).
+    """Return an experiment with the additional metric `delay_caused` (seconds).
 
-    Raises MeasurementError if no run contains values of single ranks.
+    runs: the runs of the experiment. Values are NaN for runs without the values of each rank. Raises MeasurementError
+    if no run contains the values of each rank.
     """
     shape = next(iter(experiment.values.values())).shape
     caused = np.full(shape, np.nan)

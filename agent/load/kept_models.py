@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cache of models, so that several commands fit the models of an experiment only once.
+"""Cache models on disk, so that several commands fit the models of an experiment only once.
 
 `quipu model`, `predict`, `diagnose`, `suggest` and `report` all need the models of an experiment. The cache is in
 ${XDG_CACHE_HOME:-~/.cache}/quipu/models. The name of a file is a hash of the measurements, the options, and the code
@@ -35,9 +35,9 @@ from quipu.modeling.pmnf.options import DEFAULT, Options
 from quipu.modeling.prefix import user_cache
 from quipu.modeling.times.predictions import time_models
 
-# Models that took less time are not cached: fitting them again is as fast as reading them.
+# Models are cached only if fitting them took at least so many seconds. Reading them takes about as long.
 LEAST_SECONDS = 0.5
-# Largest size of all files together (bytes).
+# Largest size of all files of the cache together.
 MOST_BYTES = 2**28
 
 
@@ -68,7 +68,7 @@ def models_folder() -> Path | None:
 
 
 def _keep(file: Path, content: bytes) -> None:
-    """Write a file, and remove the least recently used files if all together are too large."""
+    """Write a file atomically. Then remove the least recently used files if the cache has more than MOST_BYTES."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=file.parent, prefix=".writing-", delete=False) as scratch:
         try:
@@ -94,7 +94,7 @@ def _key(*values: object) -> str:
 
 
 def _code() -> tuple[str, ...]:
-    """Return texts that identify the modeler: its code and the versions of numerical libraries."""
+    """Return texts that identify the modeler: a hash of its code, and the versions of Python, numpy and scipy."""
     folder = Path(quipu.modeling.__path__[0])
     sources = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
@@ -103,7 +103,7 @@ def _code() -> tuple[str, ...]:
 
 
 def _add(update: Callable[[bytes], object], value: Any) -> None:
-    """Add a value and its type to a hash, so that different values have different inputs."""
+    """Add a value to a hash, with types and lengths so that two different values never add the same bytes."""
     update(f"{type(value).__name__}:".encode())
     if isinstance(value, np.ndarray):
         update(f"{value.dtype.str}{value.shape}".encode())

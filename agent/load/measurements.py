@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..merge.experiment import StoredRun
 
 MADE = frozenset(("effort_excess", "delay_caused"))
-"""Metrics that are computed from the values of all ranks, only if they are requested."""
+"""Metrics that are not stored in runs. They are computed from the values of all ranks, only if they are requested."""
 
 
 def load_both(
@@ -34,9 +34,9 @@ def load_both(
 ) -> tuple[Analysis, Experiment | None]:
     """Return models and, if available, the measurements that they were fitted to.
 
-    source: an experiment as for `load`, or a file of `quipu model -o`. options: how to model an experiment. metrics: as
-    for `load`. Raises FormatError with the path of a wrong file, UsageError for options with a file of models, and
-    ModelingError if the experiment is empty.
+    source: an experiment as for `load`, or a file of models that `quipu model -o` wrote. over_ranks, metrics: as for
+    `load`. options: how to model an experiment (None: the default). Raises FormatError with the path of a wrong file,
+    UsageError if options are given for a file of models, and ModelingError if the experiment is empty.
     """
     if _holds_models(source):
         from quipu.modeling.document import from_document
@@ -55,14 +55,14 @@ def load_both(
 
 
 def ranks_of(analysis: Analysis, measured: Experiment | None) -> set[str]:
-    """Return the parameters that are the number of ranks. The arguments are the result of `load_both`."""
+    """Return the parameters whose value is the number of ranks. The arguments are the result of `load_both`."""
     from quipu.modeling.priors.rank_parameters import called_ranks, rank_parameters
 
     return called_ranks(analysis.parameters, analysis.ranges) if measured is None else rank_parameters(measured)
 
 
 def read_machine(path: Path) -> Machine:
-    """Return the machine in a file of `quipu machine`. Raises FormatError with the path and the reason."""
+    """Return the machine in a file that `quipu machine` wrote. Raises FormatError with the path and the reason."""
     from quipu.modeling.machine import from_document
 
     from ..archive.run_json import read_json
@@ -71,7 +71,7 @@ def read_machine(path: Path) -> Machine:
 
 
 def is_run(folder: Path) -> bool:
-    """Return whether a folder is one run archive (else an experiment). Raises FormatError for a missing folder."""
+    """Return whether a folder contains one run (true) or an experiment (false). Raises FormatError if it is missing."""
     if not folder.exists():
         raise FormatError(folder, NO_SUCH_FOLDER())
     if not folder.is_dir():
@@ -84,8 +84,10 @@ def is_run(folder: Path) -> bool:
 def load(source: Path, over_ranks: Over = "mean", metrics: Collection[str] = ()) -> Experiment:
     """Return an experiment from a folder of runs, a file of Extra-P, or profiles of other tools.
 
-    metrics: the requested metrics; metrics in `MADE` are computed only if they are requested. Raises FormatError if
-    there is no experiment, and the errors of `load_experiment` and `read_experiment`.
+    over_ranks: how to combine the values of the ranks. metrics: names of the requested metrics; metrics in `MADE` are
+    computed only if they are requested. Raises FormatError if `source` is no experiment, MeasurementError if
+    `delay_caused` is requested and no run has the values of each rank, and the errors of `load_experiment` and
+    `read_experiment`.
     """
     if _holds_models(source):
         raise FormatError(source, HOLDS_MODELS())
@@ -110,7 +112,7 @@ def load(source: Path, over_ranks: Over = "mean", metrics: Collection[str] = ())
 
 
 def _sampled(runs: Sequence[StoredRun]) -> list[str]:
-    """Return a note if only a part of the collective operations was probed."""
+    """Return a note if only a part of the collective operations was probed: `effort_excess` is then an estimate."""
     from quipu.report.text import percent
 
     probed, all_calls = (
@@ -154,12 +156,12 @@ def _measurements(source: Path, over_ranks: Over) -> Experiment:
 
 
 def or_target(given: list[str], source: Path) -> list[str]:
-    """Return the given values of a point option, or if there are none, the declared target of the experiment."""
+    """Return the values that the user gave for a point (NAME=VALUE), or if there are none, the declared target."""
     return given or [f"{name}={value:.17g}" for name, value in target_of(source).items()]
 
 
 def target_of(source: Path) -> Mapping[str, float]:
-    """Return the declared target of an experiment; empty if there is none or the experiment is of another tool."""
+    """Return the target in the campaign file of an experiment, by parameter; empty if there is none."""
     if not source.is_dir() or is_of_others(source) or is_run(source):
         return {}
     from ..merge.declared import read_declared
@@ -169,7 +171,7 @@ def target_of(source: Path) -> Mapping[str, float]:
 
 
 def _declare_again(folder: Path) -> None:
-    """Store the current declarations of the campaign file, which may have changed since the last run."""
+    """Copy grid and target from the campaign file to the experiment, if the file has changed since the last copy."""
     from ..merge.declared import FILE, read_declared, write_declared
 
     campaign = Path(read_declared(folder).campaign)
@@ -184,11 +186,11 @@ def _declare_again(folder: Path) -> None:
             now = read_campaign(campaign)
             write_declared(folder, campaign, now.grid, now.target)
         except OSError:
-            return  # a folder without write permission: use its stored declarations
+            return  # the folder may not be writable: use the stored grid and target
 
 
 def is_of_others(source: Path) -> bool:
-    """Return whether the measurements are of another tool, not run archives of Quipu."""
+    """Return whether the measurements come from another tool: true for a file, and for folders of known other tools."""
     from quipu.report.formats.detect import is_folder_of_others
 
     return source.is_file() or is_folder_of_others(source)

@@ -20,10 +20,11 @@ def checked_point(
 ) -> dict[str, float]:
     """Return a point with a value for each of `parameters`, in their order; with `partial` some may be missing.
 
-    option: the option with the point, for messages. with_zero: parameters that may be 0 (all others must be above 0,
-    for logarithms and negative powers). ranks: parameters that are numbers of ranks, and therefore whole numbers.
+    option: the command-line option with the point, for messages. with_zero: parameters whose value may be 0. Other
+    values must be above 0, because models contain logarithms and negative powers. ranks: parameters that are numbers
+    of ranks, and therefore whole numbers.
 
-    Raises UsageError with the name of the wrong parameter.
+    Raises UsageError with the option and the wrong parameter.
     """
     if values and not parameters:
         raise UsageError(f"{option}: this experiment has no parameters: measure it with --param NAME=NUMBER")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure this machine: caches, latencies, bandwidth, clock frequencies, network."""
+"""Measure this machine: caches, latencies, bandwidth, clock frequencies, floating-point rate, network."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describe this machine: data of the operating system, and measurements of `quipu-probe`."""
+"""Describe this machine by data of the operating system and measurements of the program `quipu-probe`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ..installation import native_file
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _SIZE = re.compile(r"(\d+)([KMG]?)\Z")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-# Size of memory measurements: a multiple of the last-level cache, at most a part of the free memory; and the size in
-# bytes if no cache is known.
+# Bytes of the memory measurements: _BEYOND times the last-level cache, or _NO_CACHE bytes if no cache is known; at most
+# the share _OF_FREE of the free memory.
 _BEYOND, _OF_FREE, _NO_CACHE = 4, 0.25, 1 << 28
-# Sizes in bytes of a cache line and of a first-level cache, if no cache is known.
+# If no cache is known: bytes of a cache line, and smallest working set of the loads in `_reach`.
 _LINE, _NO_FIRST_CACHE = 64, 1 << 13
-_TIME_LIMIT = 120.0
+_TIME_LIMIT = 120.0  # seconds for one measurement
 
 Probe = Callable[[Sequence[str]], float]
 """Runs quipu-probe with these arguments and returns the number that it prints."""
@@ -42,7 +42,7 @@ def processor() -> str:
 
 
 def known_caches(folder: Path = _CACHES) -> list[Cache]:
-    """Return the data caches of a processor from the kernel, nearest first, with unknown latencies (0)."""
+    """Return the data caches that the kernel lists for processor 0, nearest first. Their latencies are 0 (unknown)."""
     found = []
     for entry in sorted(folder.glob("index*")):
         try:
@@ -74,7 +74,10 @@ def _many(processors: str) -> int:
 
 
 def probe(words: Sequence[str]) -> float:
-    """Run quipu-probe. Raises MeasurementError with its message if it fails."""
+    """Run quipu-probe with these arguments, and return the number that it prints.
+
+    Raises MeasurementError with the message of the program if it fails or takes too long.
+    """
     command = [str(native_file("quipu-probe")), *words]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIME_LIMIT)
@@ -98,12 +101,16 @@ def describe(
     run: Probe = probe,
     say: Callable[[str], None] = lambda _: None,
 ) -> Machine:
-    """Measure and describe this machine. network: result of `network.measure`.
+    """Measure and describe this machine.
 
-    A latency is the time of random dependent loads. Their working set is the geometric mean of the sizes of a cache and
-    of the previous cache, so the loads hit this cache and miss the previous one. Raises MeasurementError.
+    network: result of `network.measure`. caches: the data caches, nearest first (None: ask the kernel). run: runs
+    quipu-probe. say: is called with the name of each measurement before it begins.
+
+    The latency of a cache is the time of a random load whose address depends on the previous load. The working set of
+    these loads is the geometric mean of the sizes of this cache and of the previous cache. They therefore hit this
+    cache and miss the previous one. Raises MeasurementError if a measurement fails.
     """
-    import psutil  # imported here, because simulated caches of a run only need the rest of this file
+    import psutil  # not at the top: `known_caches` and `processor` do not need it
 
     known = known_caches() if caches is None else list(caches)
     last = known[-1].bytes if known else 0.0
@@ -149,11 +156,11 @@ def describe(
 
 
 def _effective(cache: Cache, before: float, memory: float, run: Probe) -> float:
-    """Return the usable bytes of a last-level cache: on a shared host, other programs use a part.
+    """Return the usable bytes of a last-level cache. On a shared host, other programs use a part of the cache.
 
-    The candidates are its size, half of it, and so on, down to `before`, the size of the previous cache. The result is
-    the largest candidate whose loads take less than the geometric mean of loads from memory and of loads just beyond
-    the previous cache.
+    before: bytes of the previous cache. memory: latency of memory (s). The candidates are the size of the cache, half
+    of it, and so on, down to 2·before. The result is the largest candidate whose loads take at most the geometric mean
+    of the latency of memory and the latency at 2·before bytes.
     """
     near = 2.0 * before
     size = cache.bytes
@@ -164,7 +171,7 @@ def _effective(cache: Cache, before: float, memory: float, run: Probe) -> float:
 
 
 def _reach(known: Sequence[Cache], largest: int, run: Probe, say: Callable[[str], None]) -> tuple[Reach, ...]:
-    """Measure loads over sizes from half of the first cache up to this number of bytes, doubling each time."""
+    """Measure loads from working sets of growing size: from half of the first cache, doubled up to `largest` bytes."""
     line = str(known[0].line if known else _LINE)
     size = int(known[0].bytes) // 2 if known else _NO_FIRST_CACHE
     found = []

@@ -15,13 +15,15 @@ from scipy.optimize import nnls
 
 from ..installation import native_file
 
-_TIME_LIMIT = 600.0
+_TIME_LIMIT = 600.0  # seconds for compiling, and for measuring
 
 
 def measure(launch: Sequence[str], mpicc: str = "mpicc") -> tuple[Network, ...]:
     """Build the measuring program with `mpicc`, and run it with the launch command `launch`, such as mpirun -n 4.
 
-    Raises EnvironmentProblem if the compiler is missing, MeasurementError if the compiler or the launcher fails.
+    Return one Network per operation. Raises EnvironmentProblem if the compiler or the launcher is missing,
+    MeasurementError if one of them fails or takes too long, FormatError if the program prints other lines than
+    expected.
     """
     source = native_file("machine/network.c")
     with tempfile.TemporaryDirectory(prefix="quipu-network-") as folder:
@@ -45,9 +47,10 @@ def _run(command: Sequence[str], hint: str) -> str:
 
 
 def networks_of(printed: str) -> tuple[Network, ...]:
-    """Fit α + β·bytes (α, β ≥ 0) to lines `operation ranks bytes seconds`, by least squares of relative errors.
+    """Fit the time α + β·bytes (α, β ≥ 0; seconds) to lines `operation ranks bytes seconds`.
 
-    Raises FormatError for lines in another form.
+    Return one Network for each operation and number of ranks. The fit minimizes the sum of squared relative errors.
+    Raises FormatError for a line in another form.
     """
     rows: dict[tuple[str, int], list[tuple[float, float]]] = {}
     for number, line in enumerate(printed.splitlines(), start=1):

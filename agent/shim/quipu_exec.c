@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quipu-exec PROGRAM ARGS…: mpirun starts it instead of the program, once per rank.
+/* quipu-exec PROGRAM ARGS…: the launcher (mpirun) starts quipu-exec once per rank, in place of the measured program.
  *
- * It reads its rank from the variables of the launcher, writes a file about the rank to $QUIPU_DIR, starts the node
- * agent on the first rank of a node, adds the MPI library to LD_PRELOAD, and executes the program in its own place. It
- * is written in C, because starting Python on every rank would take too long.
+ * quipu-exec reads its rank from environment variables of the launcher, and writes a file about the rank to $QUIPU_DIR.
+ * On the first rank of a node it starts the node agent, a process that observes the node. It adds the libraries of
+ * Quipu to LD_PRELOAD. Finally it replaces itself by the program (exec). It is written in C, because starting Python on
+ * every rank would take too long.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,11 +22,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The variables with the rank of a process, by launcher; the first variable that is set is used. The environment may
- * also contain variables of other launchers or a batch system, so only the variables of the launcher that Quipu started
- * are used. */
+/* The environment variables of one kind of launcher. The environment may also contain variables of other launchers or
+ * of a batch system, so quipu-exec reads only the variables of the launcher that Quipu started. */
 struct variables {
     const char *family; /* value of QUIPU_LAUNCHER */
+    /* Variables with the rank, the number of ranks, and the rank on its node. The first one that is set is used. */
     const char *rank[6], *size[6], *local[6];
 };
 static const struct variables families[] = {
@@ -55,6 +56,7 @@ static const struct variables *launcher_variables(void) {
     return &any_family;
 }
 
+/* Returns the value of the first of these variables that contains a number from 0 on; `otherwise` if there is none. */
 static long number_of(const char *const *names, long otherwise) {
     for (; *names; names++) {
         const char *text = getenv(*names);
@@ -85,7 +87,7 @@ static int character(const unsigned char *c) {
     return too_long || no_character ? 0 : length;
 }
 
-/* Writes a JSON string; bytes that are not UTF-8 become surrogates, as in Python's file names (PEP 383). */
+/* Writes a JSON string. Bytes that are not UTF-8 become surrogates, as in file names of Python (PEP 383). */
 static void write_json_string(FILE *file, const char *text) {
     fputc('"', file);
     int length;
@@ -103,7 +105,7 @@ static void write_json_string(FILE *file, const char *text) {
     fputc('"', file);
 }
 
-/* Writes the CPUs that this rank may use as a JSON list. */
+/* Writes a JSON list of the CPUs that this rank may use. */
 static void write_affinity(FILE *file) {
     size_t bytes = CPU_ALLOC_SIZE(4096);
     cpu_set_t *set = CPU_ALLOC(4096);
@@ -121,8 +123,8 @@ static void write_affinity(FILE *file) {
     CPU_FREE(set);
 }
 
-/* Writes rank-<rank>.json in one step; rank-<rank>-<job>.json for ranks of a launcher that the measured command starts.
- */
+/* Writes the file about the rank, which appears complete (rename): rank-<rank>.json, or rank-<rank>-<job>.json if the
+ * measured command itself started the launcher of this rank (QUIPU_JOB: number of this launcher). */
 static void note_rank(const char *folder, const char *host, long rank, long ranks, const char *program) {
     static const char *const job_name[] = {"QUIPU_JOB", NULL};
     const long job = number_of(job_name, 0);
@@ -138,7 +140,7 @@ static void note_rank(const char *folder, const char *host, long rank, long rank
         return;
     }
     void (*const at_limit)(int) =
-        signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit on file sizes then fails without a signal */
+        signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit on file sizes then fails instead of ending the process */
     fprintf(file, "{\"rank\":%ld,\"ranks\":%ld,\"job\":%ld,\"pid\":%ld,\"host\":", rank, ranks, job, (long)getpid());
     write_json_string(file, host);
     fputs(",\"affinity\":", file);
@@ -155,7 +157,8 @@ static void note_rank(const char *folder, const char *host, long rank, long rank
     }
 }
 
-/* Splits a command at spaces; a backslash takes the next character as it is. */
+/* Splits a command at spaces, in place. A backslash quotes the next character. Returns the words and a final NULL; NULL
+ * if there is no memory. */
 static char **split_words(char *text) {
     size_t count = 0;
     char **words = (char **)calloc(strlen(text) / 2 + 2, sizeof *words);
@@ -178,11 +181,12 @@ static char **split_words(char *text) {
     return words;
 }
 
-/* Returns whether the agent of an earlier job of this run still runs: it holds the lock of its log file. */
+/* Returns whether the agent of an earlier job of this run still runs: this agent then holds the lock of the log file.
+ */
 static bool is_locked(int log) { return log >= 0 && flock(log, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; }
 
-/* Starts the agent. It is not a child of the program, which could wait for it, and holds no file of the program open.
- */
+/* Starts the node agent. The agent must not be a child of the program, because the program could wait for all of its
+ * children. It also must not hold files of the program open. */
 static void start_node_agent(const char *folder, const char *host) {
     const char *command = getenv("QUIPU_NODE_AGENT");
     if (!command || !*command)
@@ -233,10 +237,10 @@ static void put_before(const char *variable, const char *path) {
     }
 }
 
-/* Returns whether a path can be an entry of LD_PRELOAD: entries end at these characters, and quoting is impossible. */
+/* Returns whether a path can be an entry of LD_PRELOAD. Entries end at these characters, which cannot be quoted. */
 static bool is_one_entry(const char *path) { return !strpbrk(path, " :\t\n"); }
 
-/* Creates a symbolic link to this file if it is missing. */
+/* Creates the symbolic link `path` to a file. Returns whether this user has such a link now. */
 static bool have_link(const char *file, const char *path) {
     char target[4096];
     struct stat status;
@@ -248,7 +252,7 @@ static bool have_link(const char *file, const char *path) {
     return length > 0 && (size_t)length == strlen(file) && memcmp(target, file, (size_t)length) == 0;
 }
 
-/* Adds a library to LD_PRELOAD; by a link if its own path cannot be an entry. */
+/* Adds a library to LD_PRELOAD. If its path cannot be an entry, adds a symbolic link to it. */
 static void preload(const char *folder, const char *library) {
     if (is_one_entry(library)) {
         put_before("LD_PRELOAD", library);
@@ -273,14 +277,15 @@ static void preload(const char *folder, const char *library) {
     exit(1);
 }
 
-/* Finds the path of a part of Quipu, which is in ../lib/quipu relative to this program. */
+/* Finds the path of a file of Quipu in ../lib/quipu, relative to the folder of this program. Returns false if the path
+ * is not known or too long. */
 static bool find_part(const char *name, char *path, size_t size) {
     char self[4096];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length <= 0)
         return false;
     self[length] = '\0';
-    for (int i = 0; i < 2; i++) { /* the prefix of bin/quipu-exec */
+    for (int i = 0; i < 2; i++) { /* remove /bin/quipu-exec */
         char *slash = strrchr(self, '/');
         if (slash)
             *slash = '\0';
@@ -288,7 +293,7 @@ static bool find_part(const char *name, char *path, size_t size) {
     return snprintf(path, size, "%s/lib/quipu/%s", self, name) < (int)size;
 }
 
-/* Prepares the environment so that Python functions are regions. */
+/* Sets the environment so that functions of Python are measured as regions. */
 static void measure_python(const char *folder) {
     char path[8300];
     if (!find_part("python", path, sizeof path))
@@ -305,20 +310,20 @@ static void preload_part(const char *folder, const char *name) {
         preload(folder, path);
 }
 
-/* Loads the libraries that measure regions marked with interfaces of other tools. */
+/* Loads the library that measures regions which the program marks with interfaces of other tools (Kokkos, NVTX …). */
 static void take_annotations(const char *folder) {
     char path[8300];
     const char *wanted = getenv("QUIPU_ANNOTATIONS");
     if ((wanted && strcmp(wanted, "off") == 0) || !find_part("libquipu_annotations.so", path, sizeof path) ||
         access(path, R_OK) != 0)
         return;
-    setenv("KOKKOS_TOOLS_LIBS", path, 0); /* 0: keep a tool that the user chose */
+    setenv("KOKKOS_TOOLS_LIBS", path, 0); /* 0: keep the value of the user */
     setenv("NVTX_INJECTION64_PATH", path, 0);
     preload(folder, path);
 }
 
-/* Measures the functions of malloc. PYTHONMALLOC makes the interpreter call malloc for each small object, too, instead
- * of using its own allocator. */
+/* Loads the library that counts allocations. PYTHONMALLOC makes Python call malloc for each object. Otherwise Python
+ * would allocate small objects in large blocks. */
 static void measure_memory(const char *folder) {
     preload_part(folder, "libquipu_memory.so");
     setenv("PYTHONMALLOC", "malloc", 0);
@@ -335,7 +340,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     const char *measuring = getenv("QUIPU_DIR");
-    char *folder = measuring && *measuring ? strdup(measuring) : NULL; /* setenv may move the environment */
+    char *folder = measuring && *measuring ? strdup(measuring) : NULL; /* setenv may invalidate the value */
     if (folder) {
         char host[256] = "unknown";
         gethostname(host, sizeof host - 1);
@@ -355,7 +360,7 @@ int main(int argc, char **argv) {
         if (is_set("QUIPU_PYTHON"))
             measure_python(folder);
         if (is_set("QUIPU_SAMPLE_FUNCTIONS"))
-            preload_part(folder, "libquipu.so"); /* also for programs that were not built with Quipu */
+            preload_part(folder, "libquipu.so"); /* the program may have been built without Quipu */
         if (is_set("QUIPU_MEMORY"))
             measure_memory(folder);
         if (is_set("QUIPU_FILES"))

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures messages and collective operations for `quipu machine`; prints lines: operation ranks bytes seconds.
+/* Measures messages and collective operations for `quipu machine`. Prints lines "operation ranks bytes seconds".
  *
  * The time of a message is half of a round trip between the first and the last rank, which a launcher usually places on
- * different nodes. The time of a collective operation is the time of its slowest rank. Prints lower quartiles. */
+ * different nodes. The time of a collective operation is the time of its slowest rank. The printed time is the lower
+ * quartile of 101 repetitions. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+/* TIMES: number of repetitions. WARM: number of further repetitions at the beginning, which do not count. LONGEST:
+ * largest size in bytes. */
 enum { TIMES = 101, WARM = 10, LONGEST = 1 << 18 };
 
-/* Messages are measured at more sizes than collective operations, because libraries switch protocols at several sizes.
- * */
+/* Sizes in bytes. Messages are measured at more sizes than collective operations, because MPI libraries use different
+ * protocols for different sizes of messages. */
 static const int message_sizes[] = {8,     64,    256,   512,   1024,  1536,  2048,  3072,   4096,   6144,   8192,
                                     12288, 16384, 24576, 32768, 49152, 65536, 98304, 131072, 196608, LONGEST};
 static const int few_sizes[] = {8, 1024, 16384, LONGEST};
@@ -33,8 +36,8 @@ static void round_trip(int bytes) {
     }
 }
 
-/* Returns the time of the second of two round trips on the first rank. The first round trip only synchronizes the
- * ranks. */
+/* Returns half of the time of the second of two round trips (s) on the first rank, and 0 on the other ranks. The first
+ * round trip only synchronizes the two ranks. */
 static double ping_pong(int bytes) {
     round_trip(bytes);
     const double begin = MPI_Wtime();

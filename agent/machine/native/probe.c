@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures a machine: each command prints one number.
+/* Measures a machine: each command prints one number. BYTES: size of the memory that is read. LINE: bytes of a cache
+ * line.
  *
- * - latency BYTES LINE: seconds of a load that depends on the previous load, in BYTES bytes of memory
- * - bandwidth BYTES CORES: bytes per second of CORES threads, each with BYTES (4 MiB or more); lower quartile
- * - tsc: ticks of the time stamp counter per second; 0 without a counter
- * - frequency: cycles of the core per second during computation
- * - in-order BYTES LINE: seconds per line of loads from consecutive lines
- * - scattered BYTES LINE: seconds of a load from a random line, independent of other loads
+ * - latency BYTES LINE: seconds per load from a random line, where each load needs the result of the previous load
+ * - bandwidth BYTES CORES: bytes per second that CORES threads together read from memory. Each thread reads BYTES + 4
+ *   MiB, in chunks of 4 MiB; the lower quartile of the times of its chunks counts.
+ * - tsc: ticks of the time stamp counter per second; 0 if there is no counter
+ * - frequency: cycles of a core per second during computation
+ * - in-order BYTES LINE: seconds per load, with one load from each of the consecutive lines; lower quartile
+ * - scattered BYTES LINE: seconds per load from a random line, where the loads are independent; lower quartile
  * - flops: multiplications and additions in double precision per second of a core */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -18,8 +20,14 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* Uses the fastest of many passes. A pass is shorter than a time slice, so that some passes are undisturbed. */
+/* latency, frequency and flops use the fastest of many passes. A pass is usually shorter than a time slice of the
+ * scheduler, so some passes are not interrupted. The other commands use lower quartiles (seconds_of).
+ *
+ * PASSES: number of passes of `latency`; frequency and flops make ten times as many. MOST_PASSES: largest number of
+ * passes in seconds_of. CHUNK: bytes of a chunk of `bandwidth`. */
 enum { PASSES = 200, MOST_PASSES = 1 << 16, MOST_CORES = 4096, CHUNK = 1 << 22 };
+/* least_seconds: shortest pass of `latency`. spread_seconds, most_seconds: seconds_of makes at least PASSES passes that
+ * together take at least spread_seconds, but begins no pass after most_seconds. */
 static const double least_seconds = 0.001, spread_seconds = 0.1, most_seconds = 1.0;
 
 static double now(void) {
@@ -40,7 +48,7 @@ static uint64_t next_random(uint64_t *state) { /* xorshift64, Marsaglia 2003 */
     return *state;
 }
 
-/* Allocates memory in huge pages if possible, so that times do not contain page tables. */
+/* Allocates memory in huge pages if possible, so that the times contain few page-table walks (TLB misses). */
 static void *memory_of(size_t bytes) {
     const size_t huge = (size_t)2 << 20;
     const size_t whole = (bytes + huge - 1) / huge * huge;
@@ -54,7 +62,7 @@ static void *memory_of(size_t bytes) {
     return memory;
 }
 
-/* Allocates memory in ordinary pages, like programs. */
+/* Allocates memory in pages of the usual size, as programs do. */
 static char *ordinary_memory_of(size_t bytes) {
     char *memory = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     if (memory == NULL) {
@@ -69,7 +77,8 @@ struct link {
     struct link *next;
 };
 
-/* One cycle through all lines in random order (Sattolo's algorithm): no prefetcher knows the next one. */
+/* Returns the first link of a chain of pointers, one in each line, that visits all lines in random order and then
+ * begins again (Sattolo's algorithm). No prefetcher can predict the next line. */
 static struct link *chain_of(size_t bytes, size_t line) {
     const size_t lines = bytes / line < 2 ? 2 : bytes / line;
     char *memory = memory_of(lines * line);
@@ -91,7 +100,7 @@ static struct link *chain_of(size_t bytes, size_t line) {
     return (struct link *)memory;
 }
 
-static void *volatile kept;
+static void *volatile kept; /* results are stored here, so that the compiler does not remove the loads */
 
 static double latency(size_t bytes, size_t line) {
     struct link *place = chain_of(bytes, line);
@@ -122,7 +131,7 @@ static double latency(size_t bytes, size_t line) {
     return best;
 }
 
-/* Executes `loads` loads from `lines` lines. */
+/* Executes `loads` loads, each from one of `lines` lines of `line` bytes. Returns the sum of the loaded values. */
 typedef uint64_t loads_of(const char *memory, size_t line, size_t lines, size_t loads);
 
 static uint64_t load_in_order(const char *memory, size_t line, size_t lines, size_t loads) {
@@ -145,9 +154,9 @@ static uint64_t load_scattered(const char *memory, size_t line, size_t lines, si
     return sum;
 }
 
-/* Returns the lower quartile of the time of a load. Every pass reads the whole memory at least once, so that no part of
- * it moves to a nearer cache. The fastest pass would be too fast, because it found more of a shared cache free than
- * usual. */
+/* Returns the seconds per load: the lower quartile over the passes. A pass makes at least as many loads as there are
+ * lines, so that the lines do not move to a nearer cache. The fastest pass is not used: it may have found more of a
+ * shared cache free than usual. */
 static double seconds_of(loads_of *load, size_t bytes, size_t line) {
     const size_t lines = bytes / line < 2 ? 2 : bytes / line;
     const char *memory = ordinary_memory_of(lines * line);
@@ -173,7 +182,7 @@ struct reader {
     pthread_t thread;
     pthread_barrier_t *start;
     size_t bytes;
-    double seconds;
+    double seconds; /* lower quartile of the time per chunk */
     uint64_t sum;
 };
 
@@ -247,7 +256,8 @@ static double tsc(void) {
     return (double)(last - first) / (now() - begin);
 }
 
-/* A rotation takes one cycle on x86 and Arm, and waits for the one before. */
+/* Returns the cycles per second. Executes instructions that take one cycle and wait for the previous instruction:
+ * OR on x86-64, ROR on AArch64. On other processors the result is not a frequency. */
 static double frequency(void) {
     const size_t rounds = 1 << 13;
     double best = 1e9;
@@ -281,7 +291,9 @@ static size_t number(const char *text, size_t most) {
     return (size_t)value;
 }
 
-/* Chains of multiplications and additions that do not depend on each other, enough to hide their latency. */
+/* CHAINS: number of independent chains of operations. In a chain, each multiplication and addition needs the result of
+ * the previous operation. There are enough chains to hide the latency of the operations. ROUNDS: multiplications and
+ * additions per chain. */
 enum { CHAINS = 10, ROUNDS = 1 << 14 };
 #define MULTIPLY_ADD(name, lanes, attributes)                                                                          \
     typedef double name##_vector __attribute__((vector_size(8 * (lanes))));                                            \
@@ -333,7 +345,8 @@ static double flops(void) {
 }
 
 int main(int argc, char **argv) {
-    const size_t most = (size_t)1 << 37; /* bytes; lines are numbered in 32 bits */
+    /* Largest memory in bytes. With lines of 32 bytes or more, numbers of lines have at most 32 bits. */
+    const size_t most = (size_t)1 << 37;
     if (argc == 4 && strcmp(argv[1], "latency") == 0)
         printf("%.6e\n", latency(number(argv[2], most), number(argv[3], 4096)));
     else if (argc == 4 && strcmp(argv[1], "bandwidth") == 0)
