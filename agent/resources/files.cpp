@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* libquipu_files.so: wrappers of the functions of the C library that read and write (docs/design/files.md).
+/* libquipu_files.so: wrappers of the functions of the C library that read and write files (docs/design/files.md).
  *
- * Functions such as read and write are one system call each. Functions of stdio use buffers: after each of them, the
- * number of system calls of this thread is read from the kernel if a buffer was filled or emptied. */
+ * Functions such as read and write make one system call each. Functions of stdio use buffers. If such a function has
+ * filled or emptied a buffer, its wrapper reads from the kernel how many system calls this thread has made. */
 #include "further.h"
 #include "groups.h"
 #include "hot.h"
@@ -38,16 +38,20 @@ bool is_own(const void *caller) {
     return false;
 }
 
-/* The kernel's counts of this thread (proc(5), /proc/pid/io) after the latest call that was counted here. */
+/* Bytes, and numbers of system calls (reads, writes), of a thread as the kernel counts them (proc(5), /proc/pid/io). */
 struct Account {
     uint64_t bytes_read, bytes_written, reads, writes;
 };
+/* The counts of the kernel after the latest call that a wrapper counted. */
 __thread Account account;
+/* account_known: `account` is valid. busy: this thread is inside of this library, and its calls are not counted. */
 __thread bool account_known, busy;
 
+/* counting: this library counts calls. started: there is a call path, so calls are counted. */
 bool counting, started;
-uint32_t metrics;
+uint32_t metrics; /* index of the first metric of this library in a node; 0: not known yet */
 
+/* Returns the number that follows a key in the same line of a text; 0 if the key is missing. */
 uint64_t number_after(const char *text, const char *key) {
     const char *found = strstr(text, key);
     uint64_t value = 0;
@@ -57,7 +61,8 @@ uint64_t number_after(const char *text, const char *key) {
     return value;
 }
 
-/* Reads the counts by direct system calls, because the functions of the C library are counted. */
+/* Reads the counts of the kernel for this thread. Uses system calls without the C library, whose functions would be
+ * counted. Returns false if the kernel does not provide them. */
 bool read_account(Account *now) {
     char text[512];
     const int error = errno;
@@ -72,12 +77,12 @@ bool read_account(Account *now) {
     *now = {number_after(text, "rchar:"), number_after(text, "wchar:"), number_after(text, "syscr:"),
             number_after(text, "syscw:")};
     account = *now;
-    account.reads++; /* the read above */
+    account.reads++; /* the read above, which is not in the text */
     account.bytes_read += static_cast<uint64_t>(length);
     return true;
 }
 
-/* Computes the calls and bytes of this thread since the account was last read. Returns false if they are unknown. */
+/* Computes the system calls and bytes of this thread since `account` was updated. Returns false if they are unknown. */
 bool since_last(Account *difference) {
     const Account before = account;
     const bool known = account_known;
@@ -100,7 +105,8 @@ void note_written(ssize_t bytes) {
     account.bytes_written += bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
 }
 
-/* Returns whether calls of this thread are counted now. Before the first region there is no call path for them. */
+/* Returns whether a call of this thread is counted. Calls of Quipu are not. Before the first region, no calls are
+ * counted, because there is no call path for them. caller: address in the calling code. */
 bool is_counted(const void *caller) {
     if (!counting || busy || is_own(caller))
         return false;
@@ -110,8 +116,8 @@ bool is_counted(const void *caller) {
     return true;
 }
 
-/* Returns the group of a descriptor if its calls are counted now, else null. Inside of MPI, only MPI-IO with regular
- * files is counted: sockets and internal files of MPI are not files of the program. */
+/* Returns the group of a descriptor if a call with it is counted; otherwise null. Inside of MPI, only calls of MPI-IO
+ * with regular files are counted: sockets and internal files of MPI are not files of the program. */
 Group *counted_group(int descriptor, const void *caller) {
     if (!is_counted(caller))
         return nullptr;
@@ -124,7 +130,7 @@ Group *counted_group(int descriptor, const void *caller) {
     return group;
 }
 
-/* A visit of the region of a group. */
+/* A visit of the region of a group, from construction to destruction; of no region if the group is null. */
 class Visit {
   public:
     explicit Visit(Group *group) : group(group) {
@@ -172,7 +178,7 @@ template <typename Function> Function next_of(Function, const char *name) {
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): names of functions, their parameters and types
-/* The next function of this name in the order of libraries. */
+/* The next definition of this function in the search order of the dynamic loader. */
 #define NEXT(name)                                                                                                     \
     ([]() {                                                                                                            \
         static decltype(&name) found;                                                                                  \
@@ -197,7 +203,8 @@ template <typename Call> ssize_t writing(int descriptor, const void *caller, Cal
     return bytes;
 }
 
-/* Counts a copy between two files in the kernel as one read and one write. Its time is in the region of the write. */
+/* Counts a system call that copies from one file to another as one read and one write. The region of the written file
+ * gets the time. */
 template <typename Call> ssize_t copying(int from, int to, const void *caller, Call call) {
     ssize_t bytes;
     {
@@ -240,9 +247,11 @@ int opened(int descriptor, const void *caller) {
     return descriptor;
 }
 
-/* The state of a buffered stream before a call. */
+/* The state of a stream of stdio before a call. After the call, `took` or `put` compares it with the new state, and
+ * counts the system calls that the call has made. */
 class Buffered {
   public:
+    /* caller: address in the calling code. If its calls are not counted, the other functions do nothing. */
     Buffered(FILE *stream, const void *caller)
         : stream(stream), unread(unread_of(stream)), unwritten(unwritten_of(stream)) {
         if (!is_counted(caller) || !stream) {
@@ -255,7 +264,7 @@ class Buffered {
         }
     }
 
-    /* Counts a call that took this number of bytes from the stream; -1: not known. */
+    /* Counts the reads of a call that took this number of bytes from the stream; -1: not known. */
     void took(ssize_t bytes) {
         if (!stream)
             return;
@@ -267,7 +276,7 @@ class Buffered {
             return;
         Account did = {};
         const bool known = since_last(&did);
-        /* The length of a line that contains NUL characters is unknown. */
+        /* The count of the kernel is preferred: `bytes` is too small for a line that contains NUL characters. */
         const ssize_t read = known ? static_cast<ssize_t>(did.bytes_read) : bytes >= 0 ? bytes + left - unread : 0;
         const uint64_t calls = did_calls(known, did.reads, read, ended);
         if (!calls)
@@ -276,7 +285,7 @@ class Buffered {
         visit.read(read, calls);
     }
 
-    /* Counts a call that put this number of bytes into the stream. */
+    /* Counts the writes of a call that put this number of bytes into the stream; less than 0: the call failed. */
     void put(ssize_t bytes) {
         if (!stream || bytes < 0)
             return;
@@ -293,7 +302,7 @@ class Buffered {
     }
 
   private:
-    static constexpr int at_end = 0x10, putting = 0x800; /* _IO_EOF_SEEN, _IO_CURRENTLY_PUTTING of the C library */
+    static constexpr int at_end = 0x10, putting = 0x800; /* flags _IO_EOF_SEEN and _IO_CURRENTLY_PUTTING of glibc */
 
     static ssize_t unread_of(const FILE *stream) {
         return stream && !(stream->_flags & putting) ? stream->_IO_read_end - stream->_IO_read_ptr : 0;
@@ -301,7 +310,8 @@ class Buffered {
     static ssize_t unwritten_of(const FILE *stream) {
         return stream && (stream->_flags & putting) ? stream->_IO_write_ptr - stream->_IO_write_base : 0;
     }
-    /* Returns the number of calls from the kernel, or else the number of buffers that the bytes fill. */
+    /* Returns the number of system calls: `calls` of the kernel if known, or else the number of buffers that the bytes
+     * fill, and one more call at the end of the file. */
     uint64_t did_calls(bool known, uint64_t calls, ssize_t bytes, bool ended) const {
         if (known)
             return calls;
@@ -309,11 +319,11 @@ class Buffered {
         return (bytes > 0 ? static_cast<uint64_t>(size > 0 ? (bytes + size - 1) / size : 1) : 0) + (ended ? 1 : 0);
     }
 
-    FILE *stream;
-    ssize_t unread, unwritten;
+    FILE *stream;              /* null: the call is not counted */
+    ssize_t unread, unwritten; /* bytes in the buffer before the call */
 };
 
-/* Streams that may contain unwritten bytes at the end of the process. */
+/* Open streams. They may contain unwritten bytes at the end of the process. */
 constexpr int most_streams = 1024;
 FILE *streams[most_streams];
 
@@ -341,8 +351,8 @@ FILE *opened(FILE *stream, const void *caller) {
     return stream;
 }
 
-/* Counts the unwritten bytes of a stream. The C library writes them at the end of the process, when nothing can be
- * counted any more. */
+/* Counts the unwritten bytes of a stream as one write. The C library writes them at the end of the process, when
+ * nothing is counted any more. */
 void count_unwritten(FILE *stream) {
     if (!stream || !(stream->_flags & 0x800) || stream->_IO_write_ptr <= stream->_IO_write_base)
         return;
@@ -389,8 +399,9 @@ extern "C" {
 
 EXPORTED void quipu_settle_files(int) {}
 
-/* These macros define wrappers. On 64-bit systems functions with and without 64 in their name are the same (pread,
- * pread64). Functions that no header of the C library declares are declared below. */
+/* These macros define wrappers. On 64-bit systems, functions with and without 64 in their name are equivalent (pread,
+ * pread64). Programs also call functions by which headers of the C library replace others (__read_chk for read).
+ * Functions that no header declares are declared below. */
 #define READING(name, parameters, arguments)                                                                           \
     EXPORTED ssize_t name parameters {                                                                                 \
         return reading(fd, CALLER, [&] { return NEXT(name) arguments; });                                              \
@@ -478,7 +489,7 @@ EXPORTED int dup3(int from, int to, int flags) noexcept {
     return result;
 }
 
-/* The argument with the mode exists only if the flags allow creating a file. */
+/* Defines `mode`, the optional last argument of open. It exists only if the flags allow the call to create a file. */
 #define WITH_MODE(flags)                                                                                               \
     mode_t mode = 0;                                                                                                   \
     if ((flags) & O_CREAT || ((flags) & O_TMPFILE) == O_TMPFILE) {                                                     \
@@ -571,7 +582,7 @@ static int flush_all(const void *caller) {
 FLUSHING(fflush)
 FLUSHING(fflush_unlocked)
 
-/* A seek writes the content of the buffer, and may read a new buffer. */
+/* Functions that change the position in a stream. They write the content of the buffer, and may read a new buffer. */
 #define SEEKING(type, name, parameters, arguments)                                                                     \
     EXPORTED type name parameters {                                                                                    \
         Buffered before(stream, CALLER);                                                                               \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Descriptors and the groups of their files. The code does not call malloc, because signal handlers may write files. */
+/* Finds the group of the file of a descriptor. This code does not call malloc, because signal handlers may write files.
+ */
 #include "groups.h"
 
 #include <ctype.h>
@@ -20,9 +21,10 @@ constexpr unsigned most_groups = 1000;
 
 Group nobody;                   /* files that are not counted */
 Group *known[most_descriptors]; /* the group of each descriptor; null: not known yet */
-Group *groups;
-unsigned count;
+Group *groups;                  /* list of all groups */
+unsigned count;                 /* number of groups */
 
+/* The working folder at the start, and the folder of the profiles. Length 0: it is not known. */
 char working_folder[PATH_MAX], own_folder[PATH_MAX];
 size_t working_length, own_length;
 
@@ -52,7 +54,8 @@ Group *find(const char *name) {
     return nullptr;
 }
 
-/* Creates a group. Returns null if there is no memory, or if a signal handler interrupted the owner of the lock. */
+/* Creates the group with this name, or the group "other files" if there are too many groups. Returns null if there is
+ * no memory, or if the lock cannot be had: this is a signal handler that interrupted the owner of the lock. */
 Group *make(const char *name, bool regular) {
     for (int attempt = 0; __atomic_exchange_n(&locked, true, __ATOMIC_ACQUIRE); attempt++)
         if (attempt == 100000)
@@ -90,7 +93,7 @@ bool is_below(const char *path, const char *folder, size_t length) {
     return length && strncmp(path, folder, length) == 0 && path[length] == '/';
 }
 
-/* Replaces each number by one #, so that the files of all ranks and steps are one group. */
+/* Copies a path, with each number replaced by one #, so that the files of all ranks and time steps form one group. */
 void without_digits(const char *path, char *name, size_t size) {
     size_t at = 0;
     for (; *path && at + 1 < size; path++) {
@@ -102,7 +105,7 @@ void without_digits(const char *path, char *name, size_t size) {
     name[at] = '\0';
 }
 
-/* Returns the group of files of the system and of language installations: one group per folder. */
+/* Returns the name of the group for files of the system and for modules of Python; null for other files. */
 const char *system_group(const char *path) {
     static const char *const places[][2] = {{"/proc/", "/proc"}, {"/sys/", "/sys"}, {"/dev/shm/", nullptr},
                                             {"/dev/", "/dev"},   {"/etc/", "/etc"}, {"/usr/", "/usr"},
@@ -129,7 +132,7 @@ Group *of_path(const char *path) {
     return named(name, true);
 }
 
-/* The files that were standard input, output and error at the start of the process. */
+/* The files of the descriptors 0, 1 and 2 (standard input, output and error) at the start of the process. */
 struct {
     dev_t device;
     ino_t inode;

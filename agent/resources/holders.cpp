@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Two hash tables in memory from mmap: blocks by address (open addressing, linear probing), and call paths. One lock
- * protects them. It is taken once in several thousand allocated bytes. Tables that became too small are not released,
- * because another thread may be reading their filter. */
+/* Two hash tables in memory from mmap: the stored blocks by address (open addressing, linear probing), and the call
+ * paths that hold them. One lock protects both tables. A thread needs the lock only once in several thousand allocated
+ * bytes. A table of blocks that became too small is not released, because another thread may be reading its filter. */
 #include "holders.h"
 
 #include <sys/mman.h>
@@ -14,22 +14,26 @@ quipu_node before_regions;
 namespace {
 
 struct Entry {
-    const void *block; /* null: free */
+    const void *block; /* address; null: the entry is free */
     Share share;
 };
 
+/* The table of blocks. It has mask + 1 entries, a power of two, of which `count` are used. */
 struct Blocks {
     AddressFilter filter; /* one bit per entry */
     size_t mask, count;
     Entry *entries;
 };
 
+/* The bytes that a call path holds. exact: in blocks that represent only themselves. sampled: in blocks that represent
+ * other blocks, too (Share). */
 struct Holder {
-    quipu_node *path;                 /* null: free */
-    int64_t exact, sampled;           /* bytes in use now */
-    int64_t peak_exact, peak_sampled; /* the same at the latest peak */
+    quipu_node *path;                 /* null: the entry is free */
+    int64_t exact, sampled;           /* now */
+    int64_t peak_exact, peak_sampled; /* at the latest peak of the heap */
 };
 
+/* The table of call paths. mask, count: as in Blocks. */
 struct Holders {
     size_t mask, count;
     Holder *holders;
@@ -39,8 +43,8 @@ Blocks *blocks;
 Holders known;
 
 bool locked;
-/* After this number of attempts the block is not remembered: the owner of the lock may have left its code by
- * siglongjmp, or this thread may be in a signal handler that interrupted the owner. */
+/* A thread gives up after so many attempts to get the lock, and its block is not stored. The owner of the lock may have
+ * left the code by siglongjmp, or this thread may be in a signal handler that interrupted the owner. */
 constexpr int most_attempts = 100000;
 
 bool lock() {
@@ -56,11 +60,13 @@ bool lock() {
 
 void unlock() { __atomic_store_n(&locked, false, __ATOMIC_RELEASE); }
 
+/* Returns zeroed memory; null if there is none. */
 void *pages(size_t bytes) {
     void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory == MAP_FAILED ? nullptr : memory;
 }
 
+/* Returns the index at which the search for a block begins. */
 size_t home_of(const Blocks *table, const void *block) {
     return static_cast<size_t>(hash_of(block) >> table->filter.shift);
 }
@@ -94,7 +100,8 @@ Entry *find(const Blocks *table, const void *block) {
     }
 }
 
-/* Removes an entry and moves later entries of its run (Knuth, The Art of Computer Programming 3, 6.4, algorithm R). */
+/* Removes an entry, and moves later entries so that searches still find them (Knuth, The Art of Computer Programming 3,
+ * 6.4, algorithm R). */
 void remove(Blocks *table, Entry *entry) {
     const size_t home = home_of(table, entry->block);
     size_t hole = static_cast<size_t>(entry - table->entries);
@@ -113,8 +120,8 @@ void remove(Blocks *table, Entry *entry) {
     clear_bit(table, home);
 }
 
-/* Reserves an entry for one more block. At most an eighth of the entries is used, so that the filter rejects most
- * unknown blocks. */
+/* Makes room for one more block. Returns false if there is no memory. At most an eighth of the entries is used, so that
+ * the filter rejects most blocks that are not stored. */
 bool make_room() {
     constexpr unsigned least = 12;
     if (blocks && 8 * (blocks->count + 1) <= blocks->mask)
@@ -142,7 +149,7 @@ Holder *place_of(const Holders &table, const quipu_node *path) {
             return &table.holders[at];
 }
 
-/* Returns the entry of a call path; null if there is no memory. */
+/* Returns the entry of a call path, which is added if it is missing; null if there is no memory. */
 Holder *holder_of(quipu_node *path) {
     constexpr size_t least = 256;
     if (!known.holders || 2 * (known.count + 1) > known.mask) {
@@ -165,14 +172,16 @@ Holder *holder_of(quipu_node *path) {
     return holder;
 }
 
+/* Adds (sign = 1) or subtracts (sign = -1) a block at its call path. */
 void count(const Share &share, int64_t sign) {
     Holder *holder = holder_of(share.path);
     if (holder)
         (share.exact ? holder->exact : holder->sampled) += sign * static_cast<int64_t>(share.bytes);
 }
 
-/* Sets the metric of each call path so that the sum is `total`. The bytes of unknown blocks are divided in proportion
- * to the sampled bytes of the call paths. Returns the bytes that belong to no call path. */
+/* Sets the metric of each call path to the bytes that it held at the latest peak. The bytes of the heap beyond the
+ * exact bytes are divided among the call paths in proportion to their sampled bytes. total: bytes of the heap at the
+ * peak. place: index of the metric in a node. Returns the part of `total` that no call path got. */
 uint64_t set_metrics(uint64_t total, uint32_t place) {
     int64_t exact = 0, sampled = 0;
     for (size_t at = 0; known.holders && at <= known.mask; at++) {
@@ -202,7 +211,7 @@ void remember(const void *block, const Share &share) {
     if (!lock())
         return;
     if (make_room()) {
-        if (Entry *stale = find(blocks, block)) { /* this block was released, but the table could not be locked */
+        if (Entry *stale = find(blocks, block)) { /* the release of this block was not recorded */
             count(stale->share, -1);
             remove(blocks, stale);
         }
@@ -241,7 +250,8 @@ void note_peak(uint64_t total, uint32_t place) {
 void settle_peak(uint64_t total, uint32_t place, quipu_node *rest) {
     if (!lock())
         return;
-    const Holder *holder = rest ? holder_of(rest) : nullptr; /* the metric of this call path contains the rest, too */
+    /* This adds an entry for `rest`, so that set_metrics sets its metric before the remaining bytes are added. */
+    const Holder *holder = rest ? holder_of(rest) : nullptr;
     const uint64_t left = set_metrics(total, place);
     if (holder)
         __atomic_fetch_add(&rest->metrics[place], left, __ATOMIC_RELAXED);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the call paths that hold the heap, from blocks that are known by their address (docs/design/memory.md). */
+/* Finds the call paths that hold the heap. A table stores large blocks and a sample of the small blocks by their
+ * address (docs/design/memory.md). */
 #ifndef QUIPU_HOLDERS_H
 #define QUIPU_HOLDERS_H
 
@@ -10,19 +11,20 @@
 
 namespace quipu::memory {
 
-/* One bit per hash of an address: 0 if no known block has this hash. */
+/* One bit for each hash value of an address. The bit is 0 if no stored block has this hash value. */
 struct AddressFilter {
-    unsigned shift; /* 64 minus the number of bits of the hash */
+    unsigned shift; /* 64 minus the number of bits of the hash value */
     uint64_t *bits;
 };
 
-extern const AddressFilter *address_filter;
+extern const AddressFilter *address_filter; /* null: no block is stored */
 
-/* Multiplicative hashing (Knuth, The Art of Computer Programming 3, 6.4); blocks lie at multiples of 16. */
+/* Multiplicative hashing (Knuth, The Art of Computer Programming 3, 6.4). Addresses of blocks are multiples of 16. */
 inline uint64_t hash_of(const void *block) {
     return (reinterpret_cast<uint64_t>(block) >> 4) * uint64_t{0x9e3779b97f4a7c15};
 }
 
+/* Returns false if a block is certainly not stored. */
 inline bool may_be_known(const void *block) {
     const AddressFilter *filter = __atomic_load_n(&address_filter, __ATOMIC_ACQUIRE);
     if (!filter)
@@ -31,28 +33,29 @@ inline bool may_be_known(const void *block) {
     return __atomic_load_n(&filter->bits[place / 64], __ATOMIC_RELAXED) >> (place % 64) & 1;
 }
 
-/* The call path of blocks that were allocated before the first region. */
+/* Stands for the call path of blocks that were allocated before the first region. */
 extern quipu_node before_regions;
 
-/* The bytes that one known block represents. */
+/* The bytes that one stored block represents. */
 struct Share {
-    quipu_node *path;
+    quipu_node *path; /* the call path that holds the block */
     uint64_t bytes;
-    bool exact; /* the block represents only itself, not also small blocks that are not remembered */
+    bool exact; /* the block represents only itself; false: it also represents small blocks that are not stored */
 };
 
-/* Remembers a block. If there is no memory, or another thread holds the lock too long, the block is not remembered. */
+/* Stores a block. If there is no memory, or the lock is not free for too long, the block is not stored. */
 void remember(const void *block, const Share &share);
-/* Forgets a block before it is released. Returns false if the block is unknown. */
+/* Removes a block before it is released, and sets *share. Returns false if the block is not stored. */
 bool forget(const void *block, Share *share);
 
-/* Records a new largest heap of `total` bytes: the bytes that each call path holds now become its metric at `place`. */
+/* Records a new largest heap of `total` bytes: the bytes that each call path holds now become its metric. place: index
+ * of the metric in a node; 0: not known yet, so the metrics are not set. */
 void note_peak(uint64_t total, uint32_t place);
-/* Sets the metrics at `place` again as at the latest peak, for a largest heap of `total` bytes. Bytes of no call path
- * belong to `rest`. */
+/* Sets the metrics again by the bytes at the latest recorded peak, so that their sum is `total`, the exact largest
+ * heap. Bytes that belong to no call path are added to the metric of `rest`. */
 void settle_peak(uint64_t total, uint32_t place, quipu_node *rest);
 
-/* Run before and after a fork, and in its child. */
+/* before_fork runs before a fork. after_fork runs after it, in the parent and in the child. */
 void before_fork();
 void after_fork();
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* libquipu_memory.so: wrappers of the functions of malloc (docs/design/memory.md).
+/* libquipu_memory.so: wrappers of malloc, free and related functions (docs/design/memory.md).
  *
- * Each thread has its own counters. It adds the difference of allocated and released bytes to the total of the process
- * after some KiB, so that threads rarely write to the same cache line. */
+ * Each thread counts separately. It adds the difference of allocated and released bytes to the total of the process
+ * only after some KiB, so that threads rarely write to the same cache line. */
 #include "further.h"
 #include "holders.h"
 #include "hot.h"
@@ -33,13 +33,13 @@ struct Allocator {
     size_t (*usable)(void *);
 };
 
-Allocator next; /* the allocator of the program; complete when `free` is set */
-__thread bool looking_up;
+Allocator next;           /* the allocator of the program; complete when `free` is set */
+__thread bool looking_up; /* this thread is inside of look_up */
 
-/* Memory for allocations of the C library while the functions of the allocator are looked up. It is never released. */
+/* Memory for allocations that dlsym makes while it finds the functions of the allocator. It is never released. */
 alignas(16) char early[size_t{64} << 10];
-size_t early_used;
-constexpr size_t early_header = 16; /* the size of the block */
+size_t early_used;                  /* bytes */
+constexpr size_t early_header = 16; /* bytes before each block, which contain its size */
 
 bool is_early(const void *block) { return block >= early && block < early + sizeof early; }
 size_t early_size(const void *block) {
@@ -83,7 +83,7 @@ void look_up() {
     __atomic_store_n(&next.free, last, __ATOMIC_RELEASE);
 }
 
-/* Returns whether the allocator is known; false in allocations during its look-up. */
+/* Finds the allocator if necessary. Returns whether it is known: false in allocations that look_up causes. */
 inline bool ready() {
     if (__builtin_expect(__atomic_load_n(&next.free, __ATOMIC_ACQUIRE) != nullptr, 1))
         return true;
@@ -93,30 +93,31 @@ inline bool ready() {
     return true;
 }
 
+/* The counters of a thread. Sizes are in bytes. */
 struct Thread {
-    int64_t balance; /* allocated minus released bytes since the last addition to the total */
-    int64_t base;    /* the total after this addition */
-    int64_t high;    /* largest base + balance */
-    int64_t low;     /* a balance below it is added to the total; 0: this thread is new */
-    int64_t until;   /* bytes of small blocks until the next small block is remembered */
-    uint64_t large;  /* blocks with at least this number of usable bytes are always remembered */
-    uint64_t random;
-    uint64_t allocations, bytes, releases, released; /* before the first call path */
-    bool busy;
+    int64_t balance; /* allocated minus released bytes since the last addition to `total` */
+    int64_t base;    /* `total` after this addition */
+    int64_t high;    /* largest base + balance since then */
+    int64_t low;     /* the balance is added to `total` if it is lower; 0: the thread is new; INT64_MAX: it has ended */
+    int64_t until;   /* bytes of small blocks until the next small block is stored */
+    uint64_t large;  /* blocks with at least this number of usable bytes are always stored */
+    uint64_t random; /* state of the random numbers */
+    uint64_t allocations, bytes, releases, released; /* counts before the first call path */
+    bool busy; /* this thread is inside of this library, and blocks are not stored */
 };
 
 __thread Thread state;
 
 bool counting = true;
-int64_t total, peak; /* bytes of the process */
-int64_t noted;       /* the total at the latest recorded peak */
-uint32_t metrics;    /* index of the metrics in a node; 0: not known yet */
-uint64_t period = uint64_t{16} << 10;
-quipu_node *outermost; /* the outermost call path of the program */
-pthread_key_t thread_end;
+int64_t total, peak;                  /* the heap of the process in bytes: now, and at its largest */
+int64_t noted;                        /* the heap at the latest recorded peak */
+uint32_t metrics;                     /* index of the first metric of this library in a node; 0: not known yet */
+uint64_t period = uint64_t{16} << 10; /* bytes of small blocks of which one block is stored */
+quipu_node *outermost;                /* the outermost call path of the program */
+pthread_key_t thread_end;             /* a key with a destructor, which runs at the end of a thread */
 bool has_thread_end;
 
-/* The code of the MPI wrappers, whose blocks do not belong to the heap of the program. */
+/* The code of the MPI wrappers. The blocks that it allocates do not belong to the heap of the program. */
 uintptr_t own_code, own_size;
 
 inline bool is_own(const void *caller) { return reinterpret_cast<uintptr_t>(caller) - own_code < own_size; }
@@ -130,20 +131,21 @@ inline quipu_node *path() {
     return here->id ? here : here->up;
 }
 
-/* Finds the index of the metrics in a node; 0 before the profile exists. */
+/* Finds the index of the first metric of this library in a node; 0 before the profile exists. */
 __attribute__((noinline)) uint32_t find_metrics() {
     if (quipu_current && quipu_current->own)
         __atomic_store_n(&metrics, quipu_further_place(QUIPU_GROUP_MEMORY), __ATOMIC_RELAXED);
     return metrics;
 }
 
-/* Returns the metrics of this library in the active call path; null before the first one. */
+/* Returns the metrics of this library in the active call path; null before the first call path. */
 inline uint64_t *own_metrics() {
     const uint32_t known = metrics, place = __builtin_expect(known != 0, 1) ? known : find_metrics();
     quipu_node *node = __builtin_expect(place != 0, 1) ? path() : nullptr;
     return __builtin_expect(node != nullptr, 1) ? node->metrics + place : nullptr;
 }
 
+/* Sets *largest to `value` if this is larger. */
 inline void raise(int64_t *largest, int64_t value) {
     int64_t old = __atomic_load_n(largest, __ATOMIC_RELAXED);
     while (value > old &&
@@ -161,8 +163,9 @@ inline void add(quipu_node *node, uint32_t metric, uint64_t value) {
     quipu_increase(&node->metrics[metrics + metric], value);
 }
 
-constexpr int64_t batch = int64_t{64} << 10;
+constexpr int64_t batch = int64_t{64} << 10; /* released bytes after which a thread updates `total` */
 
+/* Adds the balance of a thread to `total`, and updates `peak`. */
 void share_balance(Thread *thread) {
     raise(&peak, thread->high);
     thread->base = __atomic_add_fetch(&total, thread->balance, __ATOMIC_RELAXED);
@@ -178,7 +181,8 @@ void begin(Thread *thread) {
         pthread_setspecific(thread_end, thread);
 }
 
-/* Runs at the end of a thread. Later releases of the thread are added to the total immediately. */
+/* Runs at the end of a thread. Allocations and releases that the thread still makes are added to `total` immediately.
+ */
 void end(void *argument) {
     auto *thread = static_cast<Thread *>(argument);
     share_balance(thread);
@@ -186,8 +190,8 @@ void end(void *argument) {
     thread->large = 0;
 }
 
-/* Returns the bytes until the next remembered block: uniform in [0.5, 1.5] periods (xorshift64, Marsaglia 2003), so
- * that periodic patterns of sizes cause no bias. */
+/* Returns the bytes until the next small block is stored: a random number from 0.5 to 1.5 periods (xorshift64,
+ * Marsaglia 2003), so that periodic patterns of sizes cause no bias. */
 int64_t next_step(Thread *thread) {
     thread->random ^= thread->random << 13;
     thread->random ^= thread->random >> 7;
@@ -201,7 +205,8 @@ quipu_node *root_of(quipu_node *node) {
     return node;
 }
 
-/* Adds the counts of a thread before its first call path to the code outside of all regions. */
+/* Adds the counts of a thread before its first call path to its root, which stands for the code outside of all regions.
+ */
 void count_earlier(Thread *thread, quipu_node *node) {
     quipu_node *root = root_of(node);
     add(root, QUIPU_ALLOCATIONS, thread->allocations);
@@ -212,13 +217,16 @@ void count_earlier(Thread *thread, quipu_node *node) {
     thread->allocations = thread->bytes = thread->releases = thread->released = 0;
 }
 
-/* The increase of the heap after which a new peak is recorded: a large step while the heap grows, and a small step just
- * before it shrinks, so that few peaks are recorded and the last one is close to the largest heap. */
+/* The increase of the heap after which a new peak is recorded. While the heap grows, this step is large, so that few
+ * peaks are recorded. Just before the heap shrinks, the step is small, so that the last peak is close to the largest
+ * heap. */
 struct Step {
     int64_t least, share; /* the step is the larger of `least` bytes and heap / share */
 };
 constexpr Step growing = {int64_t{64} << 10, 64}, before_shrinking = {int64_t{4} << 10, 1024};
 
+/* Records a new peak, and chooses the period for the heap, if the heap has grown by the step since the latest recorded
+ * peak. node: the active call path; null before the first one. */
 void note_highest(quipu_node *node, const Step &step) {
     const int64_t now = __atomic_load_n(&total, __ATOMIC_RELAXED), before = __atomic_load_n(&noted, __ATOMIC_RELAXED);
     if (now < before + (before / step.share > step.least ? before / step.share : step.least))
@@ -236,7 +244,7 @@ void note_highest(quipu_node *node, const Step &step) {
     __atomic_store_n(&period, wanted > least_period ? wanted : least_period, __ATOMIC_RELAXED);
 }
 
-/* Handles the first block of a thread, and blocks that are remembered. */
+/* Handles the first block of a thread, and blocks that are stored. */
 __attribute__((noinline)) void allocated_slowly(Thread *thread, const void *block, size_t usable) {
     if (thread->busy)
         return;
@@ -327,8 +335,8 @@ inline bool forget_block(const void *block, Share *share) {
     return __builtin_expect(may_be_known(block), 0) && forget_slowly(block, share);
 }
 
-/* Returns the kernel's largest resident memory in bytes (proc(5), VmHWM); 0: not known. Without stdio, which allocates.
- */
+/* Returns the largest resident memory of the process in bytes (VmHWM of proc(5)); 0: not known. stdio is not used,
+ * because it allocates memory. */
 uint64_t resident_peak() {
     char text[4096];
     const int file = static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC));
@@ -366,12 +374,14 @@ int find_own_code(struct dl_phdr_info *library, size_t, void *) {
     return 1;
 }
 
+/* Returns the load address of the object that defines a function; null: not known. */
 const void *file_of(const void *function) {
     Dl_info info;
     return function && dladdr(function, &info) ? info.dli_fbase : nullptr;
 }
 
-/* Writes attributes with the counted allocator, and with the parts of the heap that are not counted. */
+/* Writes the path of the counted allocator as an attribute, and as another attribute which allocations are not counted
+ * or wrong. */
 void describe() {
     Dl_info info;
     const void *const behind = file_of(reinterpret_cast<void *>(next.malloc));
@@ -391,6 +401,7 @@ void describe() {
         quipu_attribute("allocator", info.dli_fname);
 }
 
+/* Completes the metrics of the running thread and of the heap. last: not 0 if the values are read for the last time. */
 void before_values_are_read(int last) {
     if (!counting || !quipu_current || !quipu_current->own)
         return;
@@ -447,7 +458,7 @@ EXPORTED void *malloc(size_t bytes) {
 }
 
 EXPORTED void *calloc(size_t count, size_t size) {
-    if (!ready()) /* the memory is zero because it is never released */
+    if (!ready()) /* early memory is zero, because it is never used twice */
         return size && count > sizeof early / size ? nullptr : allocate_early(count * size);
     void *block = next.calloc(count, size);
     allocated(block, count * size, CALLER);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* libquipu_offload.so: wrappers of functions that launch kernels and copy data (docs/design/offload.md).
+/* libquipu_offload.so: wrappers of functions that launch kernels on GPUs and copy data (docs/design/offload.md).
  *
- * CUDA and HIP: functions of the driver and of the runtime. OpenMP: the functions of libomptarget, for
- * properties of kernels that the tool interface of OpenMP does not contain. Headers of these interfaces are not needed:
+ * CUDA and HIP: functions of the driver and of the runtime. OpenMP: a function of libomptarget (LLVM), for properties
+ * of kernels that the tool interface of OpenMP (OMPT) does not report. Headers of these interfaces are not needed:
  * streams, functions and similar arguments are addresses. */
 #include "further.h"
 #include "hot.h"
@@ -16,9 +16,11 @@
 namespace quipu::offload {
 namespace {
 
-constexpr int not_initialized = 3; /* error code of the driver of CUDA, of its runtime, and of HIP */
+/* Error code "not initialized" of the driver of CUDA, of its runtime, and of HIP. Returned if the library is missing.
+ */
+constexpr int not_initialized = 3;
 
-__thread bool inside; /* inside of a counted call: further calls that the library makes itself are not counted */
+__thread bool inside; /* inside of a counted call; calls that the CUDA or HIP library makes itself are not counted */
 
 template <typename Function> Function next_of(const char *name) {
     return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
@@ -33,14 +35,15 @@ void add(quipu_further_metric metric, uint64_t value) {
 
 struct Kernel {
     const char *name;        /* null: not known */
-    uint64_t teams, threads; /* threads of each team */
+    uint64_t teams, threads; /* number of teams (blocks), and number of threads of each team */
 };
 
 struct Copy {
-    uint64_t to_device, from_device;
+    uint64_t to_device, from_device; /* bytes */
 };
 
-/* Converts cudaMemcpyKind or hipMemcpyKind. If the library determines the direction itself, it is unknown here. */
+/* Converts a direction of type cudaMemcpyKind or hipMemcpyKind. If the library determines the direction itself (kind
+ * "default"), the direction is unknown here, and no bytes are counted. */
 Copy copy_of(uint64_t bytes, int kind) {
     enum { host_to_device = 1, device_to_host = 2 };
     return {kind == host_to_device ? bytes : 0, kind == device_to_host ? bytes : 0};
@@ -68,13 +71,15 @@ void count(const Copy &copy) {
     add(QUIPU_BYTES_FROM_DEVICE, copy.from_device);
 }
 
+/* A call that waits for the device and counts nothing. */
 struct Waiting {};
 void count(const Waiting &) {}
 
 const char *kernel_name(const Kernel &kernel) { return kernel.name ? quipu_region_name(kernel.name) : nullptr; }
 template <typename Other> const char *kernel_name(const Other &) { return nullptr; }
 
-/* Calls the library in a region and counts the call. The region has the name of the kernel, or else of the function. */
+/* Calls the library in a region, and counts the call. The region has the name of the kernel; if there is none, the name
+ * of the called function. what: the Kernel, Copy or Waiting to count. */
 template <typename What, typename Call> int counted(const char *name, const What &what, Call call) {
     if (inside)
         return call();
@@ -93,8 +98,8 @@ template <typename What, typename Call> int counted(const char *name, const What
     return result;
 }
 
-/* Functions that return names of kernels, if the library has one: cuFuncGetName, cudaFuncGetName (CUDA 12.3),
- * hipKernelNameRef. */
+/* Functions that return the name of a kernel; null if the library has no function for it. These functions are
+ * cuFuncGetName and cudaFuncGetName (since CUDA 12.3), hipKernelNameRef and hipKernelNameRefByPtr. */
 using NameOf = int (*)(const char **, const void *);
 const char *name_by(NameOf function, const void *kernel) {
     const char *name = nullptr;
@@ -117,7 +122,8 @@ const char *hip_runtime_name(const void *kernel, const void *stream) {
     return function ? function(kernel, stream) : nullptr;
 }
 
-/* Arguments of a kernel that the compiler passes to libomptarget (LLVM 16 and later, openmp/libomptarget/include). */
+/* Beginning of the structure that the compiler passes to libomptarget for a kernel (LLVM 16 and later,
+ * openmp/libomptarget/include). iterations: number of iterations of the distributed loop; 0: unknown. */
 struct KernelArguments {
     uint32_t version, count;
     void *arguments[6];
@@ -180,7 +186,7 @@ CALL(cuCtxSynchronize, (), (), Waiting{})
 CALL_OF(cuStreamSynchronize, _ptsz, (void *stream), (stream), Waiting{})
 CALL(cuEventSynchronize, (void *event), (event), Waiting{})
 
-/* The runtime of CUDA, if it is a shared library */
+/* The runtime of CUDA, if the program is linked with its shared library */
 CALL_OF(cudaLaunchKernel, _ptsz,
         (const void *kernel, Dimensions grid, Dimensions block, void **values, size_t shared, void *stream),
         (kernel, grid, block, values, shared, stream), (Kernel{cuda_runtime_name(kernel), grid.all(), block.all()}))
