@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* call.h: functions with which a wrapper enters and leaves the region of its MPI function, and adds to the metrics of
- * the call path. */
+ * the call path. Nodes (one for each call path), frames (one for each active region) and links (what a region entered
+ * from a node leads to) are structures of the runtime (inlined.h). */
 #ifndef QUIPU_MPI_CALL_H
 #define QUIPU_MPI_CALL_H
 

@@ -101,8 +101,8 @@ void quipu_mpi_record_awaited(void) {
     for (size_t i = 0; i < paths; i++)
         for (uint32_t table = 0; blocks[i].blocks != 0 && table < TABLES; table++)
             users[bucket_of(table, blocks[i].path)]++;
-    /* The blocks of a call path are the minimum over the buckets that no other call path of this rank uses. If there is
-     * no such bucket, they are the minimum over all buckets of the call path. */
+    /* The blocks that this rank has waited for in a call path are the minimum over its buckets that no other call path
+     * of this rank uses. If there is no such bucket, they are the minimum over all of its buckets. */
     for (size_t i = 0; i < paths; i++) {
         uint64_t least = UINT64_MAX, least_of_all = UINT64_MAX;
         for (uint32_t table = 0; table < TABLES; table++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the causes of waiting at collective operations while the program runs. The waiting is charged to the late rank:
- * to the call paths in which this rank spent more time since the previous synchronization than the mean of the other
- * ranks.
+/* Finds the causes of waiting at collective operations while the program runs. The waiting is charged to (recorded as
+ * caused by) the late rank: the call paths in which this rank spent more time since the previous synchronization than
+ * the mean of the other ranks.
  *
  * A probe (wait.c) is one reduction. It compares the times of the ranks since the latest probe of the communicator, so
  * it does not compare clocks of different nodes. The reduction also computes the sum over the ranks of the time of each
@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum { TABLES = 2, BUCKETS = 256, SCALARS = 10 };
-/* The late rank is the busiest rank if it arrives in this last part of the time between the first and the last arrival.
+/* The late rank is the busiest rank if it arrives in this last fraction of the time from the first to the last arrival.
  * Otherwise the late rank is the last rank to arrive. */
 static const double near = 0.1;
 

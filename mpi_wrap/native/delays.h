@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #ifndef SMPI_H
-/* Ticks of quipu_ticks per nanosecond; 0: no clock is read. */
+/* Number of ticks (quipu_ticks) per nanosecond; 0: no clock is read. */
 QUIPU_MPI_VARIABLE double quipu_mpi_ticks_per_ns;
 
 /* After this number of successive probes, a rank corrects the begin of its interval (quipu_mpi_begin_since). Another
@@ -36,8 +36,8 @@ struct quipu_mpi_probe {
 
 /* Runs after MPI_Init, before the first probe. Returns false if MPI returned an error. */
 bool quipu_mpi_prepare_probes(void);
-/* Runs before MPI_Finalize: passes the blocks that this rank has waited for to the runtime, and frees the data of MPI.
- */
+/* Runs before MPI_Finalize: passes the blocks that this rank has waited for to the runtime, and frees the MPI objects
+ * that the probes use. */
 void quipu_mpi_end_probes(void);
 /* Synchronizes the processes of a communicator by a reduction (the probe). If `since` has begun on all of them, the
  * late rank charges the waiting of the other ranks to its call paths. node: the operation that the ranks wait in.
@@ -68,15 +68,16 @@ struct quipu_mpi_arrival {
     size_t paths;                 /* number of these call paths */
     double waited;                /* time that the rank has waited in the interval (ns) */
 };
-/* Records that the running rank arrives now, except `at`. */
+/* Sets all members except `at` for the running rank, which arrives now. */
 void quipu_mpi_note_arrival(struct quipu_mpi_arrival *arrival);
+/* Frees the memory of the members, and sets them to 0. */
 void quipu_mpi_forget_arrival(struct quipu_mpi_arrival *arrival);
 /* Charges the waiting after all ranks of a communicator have arrived, and frees the data of the arrivals. all: whether
  * the communicator contains all ranks of the program. root: -1 if there is none. Returns whether the operation has
  * synchronized all ranks of the program. */
 bool quipu_mpi_account(struct quipu_mpi_arrival *arrivals, int ranks, bool all, enum quipu_mpi_awaited awaited,
                        int root);
-/* Charges the waiting of one rank for another rank, which arrived later at its side of the same message. */
+/* Charges the waiting of one rank for another rank, which posted the other side of the same message later. */
 void quipu_mpi_account_message(const struct quipu_mpi_arrival *late, const struct quipu_mpi_arrival *waiting);
 /* Records waiting of the running rank (ns of simulated time) whose cause is not a single rank. */
 void quipu_mpi_waited_unaccounted(uint64_t ns);

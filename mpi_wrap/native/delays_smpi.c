@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the causes of waiting under SMPI. All ranks are in this process, so each waiting rank is compared exactly with
- * the late rank, at collective operations and at messages.
+/* Finds the causes of waiting under SMPI, and charges the waiting to them (records them). All ranks are in this
+ * process, so each waiting rank is compared exactly with the late rank, at collective operations and at messages.
  *
  * The two ranks are compared over the interval since the latest operation after which all ranks continued at the same
  * moment. A rank is late because of its call paths, or because it waited itself (Boehme, Geimer, Arnold, Voigtlaender,
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The late rank is the busiest of the ranks that arrive in this last part of the time between the first and the last
+/* The late rank is the busiest of the ranks that arrive in this last fraction of the time from the first to the last
  * arrival. */
 static const double near = 0.1;
 

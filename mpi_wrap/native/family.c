@@ -52,8 +52,8 @@ static int find_other(struct dl_phdr_info *object, size_t size, void *found) {
         for (const ElfW(Dyn) *entry = entries; entry->d_tag != DT_NULL; entry++)
             if (entry->d_tag == DT_STRTAB)
                 names = (const char *)entry->d_un.d_ptr;
-        if (names == NULL ||
-            names < (const char *)object->dlpi_addr) /* not relocated: the object of the kernel (vDSO) */
+        /* The object of the kernel (vDSO) is not relocated. */
+        if (names == NULL || names < (const char *)object->dlpi_addr)
             continue;
         for (const ElfW(Dyn) *entry = entries; entry->d_tag != DT_NULL; entry++) {
             if (entry->d_tag == DT_NEEDED && is_of_other(names + entry->d_un.d_val)) {

@@ -7,7 +7,7 @@
 
 /* The processes of an operation. operations.toml explains size, local_size, rank, root_here and leaf. */
 struct quipu_mpi_group {
-    int all; /* number of processes, in an inter-communicator of both groups; 0: not known */
+    int all; /* number of processes; in an inter-communicator, of both groups together; 0: not known */
     int size;
     int local_size;
     int rank;

@@ -12,8 +12,9 @@ void quipu_mpi_sent_to(int partner, uint64_t bytes);
 void quipu_mpi_fetched_from(int partner, uint64_t bytes);
 
 /* Writes the attributes "partners:0", "partners:1" … of this rank before the profile is complete. Each attribute is a
- * list of entries "rank:bytes:messages:bytes:operations", the first two sent, the last two fetched. The entry with the
- * rank * contains partners without a slot and partners outside of MPI_COMM_WORLD. */
+ * list of entries "rank:bytes:messages:bytes:operations": bytes and messages sent, then bytes fetched and one-sided
+ * operations that fetched them. The entry with the rank * contains partners without a slot and partners outside of
+ * MPI_COMM_WORLD. */
 void quipu_mpi_report_partners(void);
 
 #endif

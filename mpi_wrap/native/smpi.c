@@ -24,8 +24,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* Functions of libsimgrid that no header declares. SMPI begins to measure a computation; SMPI ends the measurement and
- * simulates the computation. */
+/* Functions of libsimgrid that no header declares. The first begins to measure a computation. The second ends the
+ * measurement and simulates the computation. */
 extern void smpi_bench_begin(void);
 extern void smpi_bench_end(void);
 

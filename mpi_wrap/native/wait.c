@@ -104,8 +104,8 @@ static void synchronize_world(void) {
     struct arrivals *arrivals = arrivals_of(MPI_COMM_WORLD);
     if (arrivals == NULL || !arrivals->probed)
         return;
-    for (int probe = 0; probe <= 2 * QUIPU_MPI_LAGS;
-         probe++) { /* the second half follows the corrections of the first */
+    /* In the second half, the ranks adapt to the corrections that other ranks made in the first half. */
+    for (int probe = 0; probe <= 2 * QUIPU_MPI_LAGS; probe++) {
         struct quipu_mpi_probe found;
         if (!quipu_mpi_probe(&arrivals->since, NULL, MPI_COMM_WORLD, 0, 0, &found))
             return;
@@ -128,7 +128,7 @@ void quipu_mpi_choose_waits(bool world) {
     quipu_mpi_wait_mode_is_on = strcmp(mode, "off") != 0;
     if (!quipu_mpi_wait_mode_is_on || (clock != NULL && strcmp(clock, "none") == 0))
         return;
-    /* All ranks take the same decision, because it uses only variables with the same value on all ranks. */
+    /* All ranks make the same decision, because it uses only variables with the same value on all ranks. */
     if ((sample || all) && world &&
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_arrivals, &arrivals_key, NULL) == MPI_SUCCESS)
         quipu_mpi_probe_one_of = all ? 1 : SAMPLED_ONE_OF;
@@ -243,7 +243,7 @@ static struct arrivals *arrivals_of(MPI_Comm comm) {
     return arrivals;
 }
 
-/* Returns the number of calls that a call represents; 0: it represents none. call: its index. A hash of the index
+/* Returns the number of calls that a call represents; 0: the call is not selected. call: its index. A hash of the index
  * selects the calls, because a regular selection could coincide with a repeated sequence of calls. */
 static uint64_t weight_of(const struct arrivals *arrivals, uint64_t call) {
     if (arrivals->one_of == 1 || call < FIRST_PROBES)

@@ -16,11 +16,11 @@ enum { QUIPU_MPI_WAIT_FLOOR_NS = 1000, QUIPU_MPI_LONG_MESSAGE = 1 << 16 };
 
 /* Whether the metric wait_time is recorded. */
 QUIPU_MPI_VARIABLE bool quipu_mpi_tell_waits;
-/* Whether the metric was requested (QUIPU_MPI_WAIT is not off). Without a clock it is not recorded nevertheless. */
+/* Whether the metric was requested (QUIPU_MPI_WAIT is not off). It is not recorded if there is no clock. */
 QUIPU_MPI_VARIABLE bool quipu_mpi_wait_mode_is_on;
 
-/* Runs after MPI_Init or MPI_Session_init: reads QUIPU_MPI_WAIT. world: whether MPI_COMM_WORLD exists. It does not in a
- * session, and then no collective operation is probed. */
+/* Runs after MPI_Init or MPI_Session_init: reads QUIPU_MPI_WAIT. world: whether MPI_COMM_WORLD exists. In an
+ * MPI session it does not exist, and no collective operation is probed. */
 void quipu_mpi_choose_waits(bool world);
 #ifndef SMPI_H
 /* One of this number of collective calls is probed; 0: none. */

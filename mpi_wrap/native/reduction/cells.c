@@ -54,8 +54,8 @@ static uint32_t joined(const struct quipu_cell *a, const struct quipu_cell *b, u
 }
 
 static void merge_sketches(struct quipu_cell *into, const struct quipu_cell *from) {
-    if (from->used == 1 &&
-        from->level <= into->level) { /* one rank, or equal values: often the bucket exists already */
+    /* One rank, or several equal values: often the bucket exists already. */
+    if (from->used == 1 && from->level <= into->level) {
         const uint32_t wanted = (uint32_t)from->bucket[0] >> (into->level - from->level);
         uint32_t i = 0;
         while (i < into->used && into->bucket[i] < wanted)

@@ -29,7 +29,8 @@ extern const uint32_t quipu_cell_size; /* bytes */
 
 /* Sets a cell to the value of one rank (NaN: unknown). present: whether the rank has the call path. */
 void quipu_cell_of_rank(struct quipu_cell *cell, double value, bool present, uint32_t rank);
-/* Merges each of `count` cells in `from` into the cell with the same index in `into`. The ranks must differ. */
+/* Merges each of `count` cells in `from` into the cell with the same index in `into`. The two sets of
+ * ranks must be disjoint. */
 void quipu_cells_merge(struct quipu_cell *into, const struct quipu_cell *from, uint64_t count);
 /* Adds the values of one metric on several ranks to the cells of `paths` call paths.
  *

@@ -132,8 +132,8 @@ bool quipu_tree_add_snapshot(struct quipu_tree *tree, const struct quipu_snapsho
         region[i] = 0;
         if (of_rank == UINT32_MAX)
             continue;
-        if (above != UINT32_MAX &&
-            snapshot->region[above] != UINT32_MAX) /* nodes directly below the node of a location are roots */
+        /* Nodes directly below the node of a location (thread) are roots. */
+        if (above != UINT32_MAX && snapshot->region[above] != UINT32_MAX)
             parent[i] = above;
         if (number[of_rank] == UINT32_MAX)
             good = number_region(tree, snapshot->texts[of_rank], &number[of_rank]);
