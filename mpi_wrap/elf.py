@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read programs, libraries and object files (ELF): their sections, and the libraries that they need.
 
-Source: System V Application Binary Interface, chapters 4 (object files) and 5 (dynamic section); elf.h. Every launch
-uses this module to read the measured program, so the module imports little.
+Source: System V Application Binary Interface, chapters 4 (object files) and 5 (dynamic section); elf.h. Every start
+of `quipu run` uses this module to read the measured program, so the module imports little.
 """
 
 from __future__ import annotations

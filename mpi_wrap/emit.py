@@ -334,7 +334,7 @@ def completion(completes: Completes, operation: Operation, *, simulated: bool = 
 
 
 def _processes(operation: Operation, *, needs_group: bool) -> list[str]:
-    """Return C declarations of `processes` and, if there is need for it, of `group`.
+    """Return C declarations of `processes` and, if expressions use it, of `group`.
 
     processes: number of processes of the communicator, window or file; 0 if the function has none of these arguments.
     needs_group: expressions use further members of `group`.

@@ -76,8 +76,9 @@ def program_files(program: str) -> list[Path]:
 def read_prototypes(clang: str, flags: Sequence[str]) -> tuple[Function, ...]:
     """Return the functions of mpi.h that can be wrapped, sorted by name; `flags` are compiler flags that find mpi.h.
 
-    Other functions move no data and take almost no time: functions without a PMPI_ form or with a variable number of
-    arguments (MPI_Pcontrol), conversions of handles, and functions that return no error code (MPI_Wtime).
+    Other functions are omitted, because they move no data and take almost no time: functions without a PMPI_ form or
+    with a variable number of arguments (MPI_Pcontrol), conversions of handles, and functions that return no error code
+    (MPI_Wtime).
 
     Raises EnvironmentProblem if clang is missing, MeasurementError if clang cannot read mpi.h.
     """

@@ -44,7 +44,7 @@ class Operation(mpi_operations.MpiOperation):
 
     - sent, received: expressions for bytes; None: this direction counts nothing, or see the next line.
     - received_from_status: the status of the completed operation contains the received bytes; `received` is None.
-    - room: bytes of the receive buffer, for MPIs that return no status at the nonblocking form; None: not needed.
+    - room: bytes of the receive buffer, which count if the nonblocking form sets no status (MPICH); None: not needed.
     - to, source: names of the arguments with the rank of the peer; None: there is no such argument.
     - convention: how the bytes are counted, in words.
     """

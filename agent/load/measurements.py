@@ -122,7 +122,7 @@ def _sampled(runs: Sequence[StoredRun]) -> list[str]:
 
 
 def load_side(source: Path, over_ranks: Over = "mean") -> Side:
-    """Return a run, an experiment or a baseline for a comparison. Raises the errors of `load`."""
+    """Return one side of a comparison from a run, an experiment or a baseline. Raises the errors of `load`."""
     from ..compare.baseline import from_baseline, is_baseline
     from ..compare.sides import Side
 
