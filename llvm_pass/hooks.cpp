@@ -34,7 +34,7 @@ void store(IRBuilder<> &Builder, Value *What, Value *Struct, size_t Offset) {
     Builder.CreateAlignedStore(What, field(Builder, Struct, Offset), Align(8));
 }
 
-/// Inserts a volatile store, because a signal handler may read the value.
+/// Inserts a store that is atomic with respect to signal handlers of the thread, because they may read the value.
 void storeNow(IRBuilder<> &Builder, Value *What, Value *Struct, size_t Offset) {
     StoreInst *Store = Builder.CreateAlignedStore(What, field(Builder, Struct, Offset), Align(8));
     Store->setAtomic(AtomicOrdering::Monotonic, SyncScope::SingleThread);
@@ -45,17 +45,18 @@ void increment(IRBuilder<> &Builder, Value *Address, Value *By) {
     Builder.CreateAlignedStore(Builder.CreateAdd(Before, By), Address, Align(8));
 }
 
-/// Fewest calls of a function of the module with the code of a hook, or with a call of the runtime. With fewer calls,
-/// the function itself is larger than the code that it replaces.
+/// Fewest calls for which the module contains a function of shareHook() (FewestHooks) or of passingSlot()
+/// (FewestMissed). With fewer calls, the function itself is larger than the code that it saves.
 constexpr unsigned FewestHooks = 3, FewestMissed = 8;
 
-/// Whether functions that preserve all registers may have a result.
+/// Whether functions that preserve all registers (calling convention preserve_all) may return a value. LLVM before 17
+/// loses the value.
 constexpr bool KeepsResults = LLVM_VERSION_MAJOR >= 17;
 
-/// Places of fields in a descriptor (createDescriptors).
+/// Indexes of fields in a descriptor (createDescriptors).
 constexpr unsigned HashField = 1, SlotField = 7;
 
-/// Returns the array of descriptors with this region or scope, and its place in the array.
+/// Returns the array of descriptors that contains this region or scope, and the index in the array.
 std::pair<GlobalVariable *, unsigned> descriptorOf(Value *Region, const DataLayout &Layout) {
     APInt Offset(Layout.getIndexTypeSizeInBits(Region->getType()), 0);
     auto *All =
@@ -89,8 +90,8 @@ Runtime::Runtime(Module &M) : M(M) {
     Effort = M.getOrInsertFunction("quipu_effort", Plain, Void, Pointer, I64, Pointer);
     Moved = M.getOrInsertFunction("quipu_moved", Plain, Void, Pointer, I64, I64, I64);
     Measuring = cast<GlobalVariable>(M.getOrInsertGlobal("quipu_measuring", Type::getInt32Ty(Context)));
-    // Only x86-64 has a clock instruction that LLVM knows, and the structs are the structs of 64-bit processors. With
-    // -femulated-tls (QUIPU_CALLS), the thread-local variable differs from the variable of the runtime.
+    // Inline hooks need the functions of missed.cpp, which exist for x86-64 only, and the layout of structs on 64-bit
+    // processors. With -femulated-tls (QUIPU_CALLS), this code cannot access the thread-local variables of the runtime.
     if (Triple(M.getTargetTriple()).getArch() != Triple::x86_64 || M.getDataLayout().getPointerSize() != 8 ||
         sys::Process::GetEnv("QUIPU_CALLS"))
         return;
@@ -102,7 +103,7 @@ Runtime::Runtime(Module &M) : M(M) {
     };
     Current = State("quipu_current");
     ActiveNode = State("quipu_active_node");
-    // A stub for lazy binding would not preserve all registers.
+    // No lazy binding, because the resolver of the dynamic linker does not preserve all registers.
     const AttributeList Missed =
         Plain.addFnAttribute(Context, Attribute::NonLazyBind).addFnAttribute(Context, Attribute::Cold);
     auto Preserving = [&](StringRef Name, FunctionType *Type) {
@@ -113,13 +114,14 @@ Runtime::Runtime(Module &M) : M(M) {
     CountMissed = Preserving("quipu_count_missed", FunctionType::get(Pointer, {Pointer, Pointer}, false));
     EnterMissed = Preserving("quipu_enter_missed", FunctionType::get(Pointer, {Pointer, Pointer, Pointer}, false));
     ExitMissed = Preserving("quipu_exit_missed", FunctionType::get(Void, {Pointer}, false));
-    // Shared libraries may be loaded later and then find little space for thread-local variables.
+    // Only code of programs has slots. A shared library may be loaded at run time (dlopen), when there is little space
+    // for thread-local variables of the model initial-exec.
     HasSlots = M.getPICLevel() == PICLevel::NotPIC || M.getPIELevel() != PIELevel::Default;
     if (HasSlots)
         makeCopies();
 }
 
-/// Returns a variable that is unique in the program, because the linker merges it.
+/// Returns a variable of which the program has one copy: every file defines it, and the linker keeps one definition.
 GlobalVariable *Runtime::ofProgram(StringRef Name, Constant *Initial, bool IsOfThread) const {
     if (GlobalVariable *Known = M.getNamedGlobal(Name)) // a linked module already contains it
         return Known;
@@ -136,8 +138,8 @@ GlobalVariable *Runtime::ofProgram(StringRef Name, Constant *Initial, bool IsOfT
 /// Creates the copies of the runtime's variables (quipu_program).
 void Runtime::makeCopies() {
     LLVMContext &Context = M.getContext();
-    // Initial value until the runtime sets the variable: `here` of a thread without a frame. Its active node is its own
-    // address and has no links.
+    // quipu_no_thread is the state of a thread without a frame. Its active node is the address of the state itself,
+    // from which no link starts. quipu_own_active_node points to `here` of this state until the runtime sets it.
     constexpr size_t Words = sizeof(quipu_thread) / sizeof(uint64_t),
                      Here = offsetof(quipu_thread, here) / sizeof(uint64_t);
     SmallVector<Type *, Words> Types(Words, I64);
@@ -173,15 +175,15 @@ Value *Runtime::threadLocal(IRBuilder<> &Builder, GlobalVariable *Variable, cons
     return Builder.CreateAlignedLoad(Pointer, Builder.CreateThreadLocalAddress(Variable), Align(8), Name);
 }
 
-/// Returns the state of this thread. A thread that is not measured has a state without frames. Place: the variable with
-/// the address.
+/// Returns the address of the state of this thread (quipu_thread). A thread that is not measured has a state without
+/// frames. Place: the thread-local variable with the address of `here` in the state.
 Value *Runtime::threadState(IRBuilder<> &Builder, GlobalVariable *Place) const {
     Value *Here = threadLocal(Builder, Place, "quipu.place");
     return Builder.CreateConstInBoundsGEP1_64(Builder.getInt8Ty(), Here, -int64_t{offsetof(quipu_thread, here)},
                                               "quipu.thread");
 }
 
-/// Returns the variable with all slots.
+/// Returns the array of all slots of this module; a declaration until finish().
 GlobalVariable *Runtime::slots() {
     if (!Slots)
         Slots = new GlobalVariable(M, Pointer, false, GlobalValue::ExternalLinkage, nullptr, "quipu.slots", nullptr,
@@ -189,12 +191,13 @@ GlobalVariable *Runtime::slots() {
     return Slots;
 }
 
-/// Returns the number of the slot of a region: a thread-local pointer to the link to the region that was followed last.
+/// Returns the number of the slot of a region. The slot is a thread-local pointer to the link by which the thread
+/// entered the region last.
 unsigned Runtime::slotOf(Value *Region) {
     return SlotOf.insert({descriptorOf(Region, M.getDataLayout()), SlotOf.size()}).first->second;
 }
 
-/// Replaces the calls of functions of this module by their code, where so few calls do not make the code shorter.
+/// Inlines the functions of shareHook() and passingSlot() that have too few calls to make the code shorter.
 void Runtime::inlineFew() {
     auto Take = [](Function *&Here, unsigned Fewest) {
         SmallVector<CallInst *, 8> Calls;
@@ -231,8 +234,8 @@ void Runtime::inlineFew() {
     }
 }
 
-/// Writes the numbers of the slots into the descriptors, and creates the array of all slots. One symbol for all of them
-/// keeps the symbol table small.
+/// Inlines functions with few calls, writes the numbers of the slots into the descriptors, and creates the array of all
+/// slots. A single symbol for all slots keeps the symbol table small.
 void Runtime::finish() {
     inlineFew();
     for (const auto &[Descriptor, Slot] : SlotOf) {
@@ -265,8 +268,7 @@ void Runtime::finish() {
     Slots = nullptr;
 }
 
-/// Splits the block around `Call` into Head -> Tail, and creates Slow for the uncommon cases. Head has no terminator
-/// yet.
+/// Splits the block of `Call` into Head, Slow (only `Call`) and Tail. Head has no terminator; the caller inserts it.
 Runtime::Ways Runtime::split(CallInst *Call) const {
     Ways Way;
     Way.Head = Call->getParent();
@@ -276,7 +278,7 @@ Runtime::Ways Runtime::split(CallInst *Call) const {
     return Way;
 }
 
-/// Branches to `Next` in the common case (`Usual`), and continues there.
+/// Inserts a branch to `Next` if `Usual` is true, otherwise to the slow block. Continues in `Next`.
 void Runtime::go(IRBuilder<> &Builder, Value *Usual, BasicBlock *Next, const Ways &Way) const {
     Builder.CreateCondBr(Usual, Next, Way.Slow, MDBuilder(M.getContext()).createBranchWeights(1 << 20, 1));
     Builder.SetInsertPoint(Next);
@@ -286,8 +288,8 @@ BasicBlock *Runtime::block(const Ways &Way, const Twine &Name) const {
     return BasicBlock::Create(M.getContext(), Name, Way.Head->getParent(), Way.Slow);
 }
 
-/// Finds the link from the active node to `Region`. Builder ends where the link is known. The last branch to this place
-/// is not inserted yet.
+/// Inserts code that finds the link from the active node to `Region`. The caller inserts the branch on `Usual` of the
+/// result.
 Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, const Ways &Way) {
     if (HasSlots) {
         Value *Thread = threadState(Builder, OwnActiveNode);
@@ -303,7 +305,7 @@ Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, const Ways
     Value *Hash = isa<Constant>(Region) ? static_cast<Value *>(hashOf(Region, M.getDataLayout()))
                                         : load(Builder, I64, Region, offsetof(quipu_region, hash));
     Value *Index = Builder.CreateAnd(Builder.CreateAdd(Salt, Hash), Builder.getInt64(QUIPU_TABLE_ENTRIES - 1));
-    Index = Builder.CreateAdd(Index, Builder.getInt64(QUIPU_TABLE_ENTRIES)); // links without a clock
+    Index = Builder.CreateAdd(Index, Builder.getInt64(QUIPU_TABLE_ENTRIES)); // table of links that need no clock
     Value *Table = load(Builder, Pointer, Thread, offsetof(quipu_thread, table));
     Value *Link = Builder.CreateLoad(Pointer, Builder.CreateInBoundsGEP(Pointer, Table, Index));
     Value *Same = Builder.CreateICmpEQ(load(Builder, Pointer, Link, offsetof(quipu_link, from)), Here);
@@ -327,8 +329,8 @@ Value *Runtime::slotOrNull(IRBuilder<> &Builder, Value *Region) {
     return HasSlots ? slot(Builder, Region) : ConstantPointerNull::get(cast<PointerType>(Pointer));
 }
 
-/// Creates a function of this module that preserves all registers. Its first argument is in a register that programs
-/// rarely use.
+/// Creates a function of this module that preserves all registers. Its first argument is in a register that other code
+/// rarely uses (attribute nest).
 Function *Runtime::preserving(const Twine &Name, Type *Result, ArrayRef<Type *> Parameters) const {
     Function *Made =
         Function::Create(FunctionType::get(Result, Parameters, false), GlobalValue::InternalLinkage, Name, M);
@@ -341,8 +343,9 @@ Function *Runtime::preserving(const Twine &Name, Type *Result, ArrayRef<Type *> 
     return Made;
 }
 
-/// Returns a function of this module that calls a function of the runtime with the arguments region, slot, visit. Its
-/// own arguments are a region, and a visit if the function of the runtime takes one.
+/// Returns a function of this module that calls `Callee`, a function of the runtime, with the arguments region, slot,
+/// and (if `Callee` takes it) visit. The returned function takes the same arguments without the slot. Known: stores
+/// this function for further calls.
 Function *Runtime::passingSlot(Function *&Known, FunctionCallee Callee) {
     if (Known)
         return Known;
@@ -359,7 +362,8 @@ Function *Runtime::passingSlot(Function *&Known, FunctionCallee Callee) {
     return Known;
 }
 
-/// Replaces `Call` by a call of a function of the runtime for uncommon cases. More: further arguments.
+/// Inserts a call of `Callee`, a function of the runtime for uncommon cases, before `Call`; the caller erases `Call`.
+/// Here: see passingSlot(). More: arguments after region and slot.
 CallInst *Runtime::callMissed(CallInst *Call, Function *&Here, FunctionCallee Callee, Value *Region,
                               ArrayRef<Value *> More) {
     SmallVector<Value *, 3> Arguments{Region};
@@ -373,7 +377,7 @@ CallInst *Runtime::callMissed(CallInst *Call, Function *&Here, FunctionCallee Ca
     return replace(Call, Callee, Arguments);
 }
 
-/// Replaces `Call` by a call of a function that preserves all registers.
+/// Inserts a call of a function that preserves all registers before `Call`; the caller erases `Call`.
 CallInst *Runtime::replace(CallInst *Call, FunctionCallee Callee, ArrayRef<Value *> Arguments) const {
     IRBuilder<> Builder(Call);
     CallInst *Missed = Builder.CreateCall(Callee, Arguments);
@@ -383,7 +387,7 @@ CallInst *Runtime::replace(CallInst *Call, FunctionCallee Callee, ArrayRef<Value
     return Missed;
 }
 
-/// Replaces a call of quipu_count by the counters of a link.
+/// Replaces a call of quipu_count by the counters of a link, and counts the visit if the counters do not contain it.
 void Runtime::useLink(IRBuilder<> &Builder, Value *Link, CallInst *Count, bool CountsVisits) const {
     if (!CountsVisits)
         increment(Builder, load(Builder, Pointer, Link, offsetof(quipu_link, visits)), Builder.getInt64(1));
@@ -395,7 +399,6 @@ void Runtime::useLink(IRBuilder<> &Builder, Value *Link, CallInst *Count, bool C
     Count->eraseFromParent();
 }
 
-/// Inlines a call of quipu_count.
 void Runtime::inlineCount(CallInst *Call, bool CountsVisits, CallInst *Far) {
     Value *Region = Call->getArgOperand(0);
     const Ways Way = split(Call);
@@ -422,7 +425,6 @@ void Runtime::inlineCount(CallInst *Call, bool CountsVisits, CallInst *Far) {
     useLink(Builder, Link, Call, CountsVisits);
 }
 
-/// Allocates the local variable of a visit (quipu_visit).
 AllocaInst *Runtime::newVisit(Function &F) const {
     IRBuilder<> Builder(&F.getEntryBlock(), F.getEntryBlock().begin());
     return Builder.CreateAlloca(ArrayType::get(I64, sizeof(quipu_visit) / sizeof(uint64_t)), nullptr, "quipu.visit");
@@ -477,14 +479,15 @@ void Runtime::inlineExit(CallInst *Call, Value *Visit) {
     Call->eraseFromParent();
 }
 
-/// Returns a function of this module with the inline code of a hook. Its arguments are the region, if the hook enters
-/// it, and the visit.
+/// Returns a function of this module with the inline code of a hook. Its arguments are the region (only for `Enter`)
+/// and the visit. Known: stores this function for further calls.
 Function *Runtime::sharedHook(Function *&Known, FunctionCallee Hook) {
     if (Known)
         return Known;
     const bool Enters = Hook.getCallee() == Enter.getCallee();
     const SmallVector<Type *, 2> Parameters(Enters ? 2 : 1, Pointer);
-    // A function with a result may change the register of the result.
+    // preserve_all does not preserve the register of a result. A function with an unused result may therefore use this
+    // register.
     Type *Result = KeepsResults ? Pointer : Type::getVoidTy(M.getContext());
     Known = preserving(Hook.getCallee()->getName() + "_here", Result, Parameters);
     IRBuilder<> Builder(&Known->getEntryBlock());

@@ -25,25 +25,29 @@ class Runtime {
     explicit Runtime(llvm::Module &M);
 
     llvm::FunctionCallee Enter, Exit, Count, Unwind, Top, Effort, Moved;
-    llvm::FunctionCallee ExitVisit, UnwindVisit; ///< their argument is the result of newVisit()
+    llvm::FunctionCallee ExitVisit, UnwindVisit; ///< the argument is the result of newVisit()
 
-    /// Allocates the local variable of a visit whose hooks are inline.
+    /// Allocates the local variable of a visit whose hooks are inline (struct quipu_visit).
     llvm::AllocaInst *newVisit(llvm::Function &F) const;
-    /// Replaces a call of `Enter` or `Exit` by the inline code of its common case (agent/runtime/inlined.h). KeepsNode:
-    /// the visit may continue after an exception (`UnwindVisit`).
+    /// Replaces a call of `Enter` or `Exit` by inline code for the common case, and a call for all other cases
+    /// (agent/runtime/inlined.h). KeepsNode: store the active node in the visit, because `UnwindVisit` may be called
+    /// for it.
     void inlineHook(llvm::CallInst *Call, llvm::Value *Visit, bool KeepsNode);
-    /// Replaces a call of `Enter` or `Exit` by a call of a function of this module with this inline code.
+    /// Replaces a call of `Enter` or `Exit` by a call of a shared function of this module, which contains this inline
+    /// code.
     void shareHook(llvm::CallInst *Call, llvm::Value *Visit);
-    /// Replaces a call of `Count` by the inline code of its common case. CountsVisits: the counters contain the visits
-    /// of the function. Far: a call in another function with the same arguments; that function handles all other cases.
+    /// Replaces a call of `Count` by inline code for the common case, and a call for all other cases. CountsVisits: the
+    /// counters contain the visits of the function. Far: null, or a call of `Count` in a separate function with the
+    /// same parameters, which then handles all other cases.
     void inlineCount(llvm::CallInst *Call, bool CountsVisits, llvm::CallInst *Far = nullptr);
-    /// Ends the insertion of hooks.
+    /// Completes the inserted hooks; call it once, after all other functions.
     void finish();
     /// A variable that is not 0 while the process is measured.
     llvm::GlobalVariable *Measuring;
     /// Describes the copies of the runtime's variables that the program contains; null: it contains none.
     llvm::GlobalVariable *Program = nullptr;
-    /// Returns whether hooks can be inline: the processor has a cheap clock, and `F` does not ask for small code.
+    /// Returns whether hooks in `F` are inline. They are not on processors other than x86-64, without optimization
+    /// (optnone), and if `F` is optimized for size.
     bool inlines(const llvm::Function &F) const;
 
   private:
@@ -51,13 +55,15 @@ class Runtime {
     void makeCopies();
     llvm::Value *threadLocal(llvm::IRBuilder<> &Builder, llvm::GlobalVariable *Variable, const llvm::Twine &Name) const;
     llvm::Value *threadState(llvm::IRBuilder<> &Builder, llvm::GlobalVariable *Place) const;
-    /// The blocks of a call with an inline common case: before the branch, the call itself, and after both.
+    /// The blocks of a call with an inline common case. Head decides, Slow contains the call for all other cases, and
+    /// both continue in Tail.
     struct Ways {
         llvm::BasicBlock *Head, *Slow, *Tail;
     };
     Ways split(llvm::CallInst *Call) const;
     llvm::BasicBlock *block(const Ways &Way, const llvm::Twine &Name) const;
     void go(llvm::IRBuilder<> &Builder, llvm::Value *Usual, llvm::BasicBlock *Next, const Ways &Way) const;
+    /// Values that the code of findLink() computes. Usual: whether `Link` leads from the active node to the region.
     struct Known {
         llvm::Value *Thread, *Here, *Link, *Usual;
     };
@@ -85,9 +91,9 @@ class Runtime {
     llvm::GlobalVariable *Current = nullptr, *ActiveNode = nullptr;
     llvm::GlobalVariable *OwnActiveNode = nullptr; ///< the program's copy of the variable, if it has one
     llvm::GlobalVariable *Slots = nullptr;
-    llvm::MapVector<std::pair<llvm::GlobalVariable *, unsigned>, unsigned> SlotOf; ///< number by descriptor
-    llvm::Function *CountHere = nullptr, *EnterHere = nullptr;                     ///< pass the slot to the runtime
-    llvm::Function *SharedEnter = nullptr, *SharedExit = nullptr;                  ///< contain the inline code of hooks
+    llvm::MapVector<std::pair<llvm::GlobalVariable *, unsigned>, unsigned> SlotOf; ///< number of the slot by descriptor
+    llvm::Function *CountHere = nullptr, *EnterHere = nullptr;                     ///< add the slot to the arguments
+    llvm::Function *SharedEnter = nullptr, *SharedExit = nullptr;                  ///< functions of shareHook()
     llvm::FunctionCallee CountMissed, EnterMissed, ExitMissed;
     bool HasSlots = false;
 };

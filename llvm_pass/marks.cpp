@@ -25,14 +25,15 @@ namespace quipu {
 namespace {
 
 constexpr const char *MarkedFunctions = "quipu.functions";
-/// Producer of the debug information that exists only for marks.
+/// The producer that distinguishes debug information for marks from the debug information of the program.
 constexpr const char *Producer = "quipu";
 
 bool isOurs(const DISubprogram *Scope) {
     return Scope && Scope->getUnit() && Scope->getUnit()->getProducer() == Producer;
 }
 
-/// A place of a hook is an annotation with one of these numbers and without an operand.
+/// The placeholder of a hook is a call of llvm.var.annotation with a null pointer as annotated value, and with one of
+/// these arbitrary numbers as line.
 enum Place : uint32_t { EnterPlace = 0x71757001, ExitPlace = 0x71757002 };
 
 bool isPlace(const Instruction &I, Place Kind) {
@@ -45,7 +46,7 @@ bool isPlace(const Instruction &I, Place Kind) {
 
 uint64_t numberOf(StringRef Name) { return xxHash64(Name); }
 
-/// Adds debug information that the inliner needs to track code.
+/// Adds debug information, so that the inliner records the origin of inlined code.
 class ScopeMaker {
   public:
     explicit ScopeMaker(Module &M) : M(M), Fortran(isFortran(M)) {}
@@ -80,7 +81,8 @@ class ScopeMaker {
     DIFile *File = nullptr;
 };
 
-/// Adds locations to calls, because a call without location cannot be inlined into a function with debug information.
+/// Adds debug locations to calls, because a call without location cannot be inlined into a function with debug
+/// information.
 void locateCalls(Function &F) {
     for (BasicBlock &BB : F)
         for (Instruction &I : BB)
@@ -88,7 +90,8 @@ void locateCalls(Function &F) {
                 I.setDebugLoc(DILocation::get(F.getContext(), 0, 0, F.getSubprogram()));
 }
 
-/// Returns the location of `Place` in the debug information of the program alone; null if it has none.
+/// Follows `Place` and its inlined-at locations. Returns the innermost location such that neither it nor a location
+/// around it was added for marks; null if the outermost location was added for marks.
 DILocation *ownLocation(const DILocation *Place) {
     DILocation *Kept = nullptr;
     for (; Place; Place = Place->getInlinedAt()) {
@@ -145,7 +148,7 @@ static void placeHooks(Function &F, Instruction *Entry) {
         IRBuilder<> Builder(Where);
         Builder.SetCurrentDebugLocation(Entry->getDebugLoc());
         CallInst *Call = Builder.CreateCall(Annotation, {None, None, None, Builder.getInt32(Kind), None});
-        Call->addFnAttr(Attribute::NoMerge); // merging two equal exits would be wrong
+        Call->addFnAttr(Attribute::NoMerge); // a merged exit loses the location of its inlined call
     };
     Put(Entry, EnterPlace);
     for (BasicBlock &BB : F)
@@ -158,7 +161,7 @@ PreservedAnalyses MarkPass::run(Module &M, ModuleAnalysisManager &AM) {
     const std::string Kept = sys::Process::GetEnv("QUIPU_INLINED").value_or("time");
     if (Kept == "off")
         return Untouched;
-    Filter Selection; // errors in the filter are reported where it is applied
+    Filter Selection; // InstrumentPass reports errors in the filter
     readSelection(Selection);
     LLVMContext &Context = M.getContext();
     Function *Probe = Intrinsic::getDeclaration(&M, Intrinsic::pseudoprobe);
@@ -181,8 +184,8 @@ PreservedAnalyses MarkPass::run(Module &M, ModuleAnalysisManager &AM) {
     for (auto &[F, Known] : Functions) {
         const Worth Worthy = Timed.lookup(F);
         Known.By = Library.contains(F) ? Owner::Program : Headers.ownerOf(*F);
-        // A function that only the C++ library calls is not an algorithm of the program. The same holds for other
-        // libraries.
+        // MuchWork is false for a function of the C++ library that only this library calls, because it is not an
+        // algorithm that the program uses. The same holds for the implementation namespaces of other libraries.
         Known.MuchWork = Worthy.IsMuch && (Known.By != Owner::LibraryInside || Headers.isCalledFromOutside(*F)) &&
                          (!Library.contains(F) || any_of(F->users(), [&](const User *U) {
                              const auto *Call = dyn_cast<CallBase>(U);
@@ -238,8 +241,8 @@ const Identity *Marks::identityOf(const DISubprogram *Scope) const {
 
 Identity Marks::identityOf(const Function &F) const {
     const Identity *Known = F.getSubprogram() ? identityOf(F.getSubprogram()) : nullptr;
-    // A function that an optimization renamed (specialized for arguments, say) is the same function. The suffixes of
-    // the parts of a coroutine distinguish these parts.
+    // An optimization may add a suffix to the name, for example if it specializes the function for an argument. The
+    // function keeps its identity. The parts of a coroutine also differ in a suffix, but they are different functions.
     const bool IsPart = any_of(std::array{".resume", ".destroy", ".cleanup"},
                                [&](const char *End) { return F.getName().ends_with(End); });
     if (Known && !IsPart && (F.getName() == Known->Name || F.getName().starts_with(Known->Name + ".")))

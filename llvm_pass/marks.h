@@ -22,12 +22,14 @@ class Module;
 
 namespace quipu {
 
-/// Marks functions at the start of the pipeline, on the code of the front end. Every function gets
+/// Marks functions at the start of the pipeline, in the code of the front end, so that their code can be identified
+/// after inlining. A hook is a call of quipu_enter or quipu_exit. Every function that can be counted (isCountable) gets
 ///
-/// - debug information of its scopes, if it has none; the inliner keeps it up to date;
-/// - a pseudo probe at its entry, which optimization passes ignore;
-/// - its identity (with its name before optimization) in the metadata of the module;
-/// - places of hooks, if it is worth being timed (worth.h); they cost nothing in the estimate of the inliner.
+/// - debug information, if it has none, because the inliner records there which function inlined code comes from;
+/// - the mark: a pseudo probe (llvm.pseudoprobe) at its entry, which optimization passes ignore;
+/// - an entry with its identity in the metadata of the module, because optimization passes may rename it;
+/// - placeholders of hooks, if it is a call path whose visits are long enough to be timed (worth.h): calls of
+///   llvm.var.annotation, which cost nothing in the estimate of the inliner.
 class MarkPass : public llvm::PassInfoMixin<MarkPass> {
   public:
     llvm::PreservedAnalyses run(llvm::Module &M, llvm::ModuleAnalysisManager &AM);
@@ -39,28 +41,30 @@ class MarkPass : public llvm::PassInfoMixin<MarkPass> {
 class Marks {
   public:
     explicit Marks(llvm::Module &M);
-    /// Returns the function of a scope of debug information; null if it has no mark.
+    /// Returns the identity of the function that a DISubprogram describes; null if this function has no mark.
     const Identity *identityOf(const llvm::DISubprogram *Scope) const;
-    /// Returns the identity of a function; the identity before optimization if it has a mark.
+    /// Returns the identity of a function: the identity before optimization if the function has a mark, otherwise the
+    /// present one.
     Identity identityOf(const llvm::Function &F) const;
-    /// Returns the function whose entry this instruction marks; null if it is no mark.
+    /// Returns the identity of the function whose entry this instruction marks; null if the instruction is not a mark.
     const Identity *markedBy(const llvm::Instruction &I) const;
-    /// Returns whether the instruction is a place of a hook: of an enter, or of an exit.
+    /// Returns whether the instruction is the placeholder of an enter (isEnter) or of an exit (isExit).
     static bool isEnter(const llvm::Instruction &I);
     static bool isExit(const llvm::Instruction &I);
-    /// Returns whether the block contains only places of hooks and an unconditional branch.
+    /// Returns whether the block contains placeholders, an unconditional branch, and no other work (isWork).
     static bool hasOnlyPlaces(const llvm::BasicBlock &BB);
     bool empty() const { return ByName.empty(); }
-    /// Removes marks, and the debug information that was added for them.
+    /// Removes all marks, their metadata, and the debug information that MarkPass added.
     void remove(llvm::Module &M);
-    /// Removes unused places of hooks.
+    /// Removes the placeholders that are left.
     static void removePlaces(llvm::Module &M);
 
   private:
     llvm::StringMap<Identity> ByName;
     llvm::DenseMap<const llvm::DISubprogram *, const Identity *> ByScope;
     llvm::DenseMap<uint64_t, const Identity *> ByNumber;
-    mutable llvm::DenseMap<const llvm::DISubprogram *, const Identity *> Copies; ///< scopes that passes cloned
+    mutable llvm::DenseMap<const llvm::DISubprogram *, const Identity *>
+        Copies; ///< subprograms that are not in ByScope, for example clones; null: no mark
 };
 
 } // namespace quipu

@@ -17,7 +17,7 @@ namespace {
 
 __attribute__((section(QUIPU_MODULES), used)) const quipu_module Self = {quipu_interface(), QUIPU_VERSION, "pass"};
 
-/// Priority of the constructor: before the constructors of programs, which begin at 101.
+/// Priority of the constructors. Programs use priorities from 101 on, so these constructors run first.
 constexpr int Priority = 100;
 
 } // namespace

@@ -10,8 +10,9 @@ class Module;
 
 namespace quipu {
 
-/// Adds a constructor that calls quipu_check(). The linker keeps one constructor for all modules with the same version
-/// of the runtime's interface. If Program is not null, adds a constructor that calls quipu_know_program(Program).
+/// Adds a constructor that calls quipu_check(). The linker keeps one constructor for all modules with the same
+/// interface to the runtime (interface.h). If Program is not null, adds a constructor that calls
+/// quipu_know_program(Program).
 void emitCheck(llvm::Module &M, llvm::GlobalVariable *Program);
 
 } // namespace quipu

@@ -35,7 +35,8 @@ struct Scopes::LoopsOf {
     std::unique_ptr<Nest> Known;
 };
 
-/// Most scopes of one function. Further scopes are part of their caller.
+/// Largest number of scopes of one function. The work of further inlined functions belongs to the scope that they were
+/// inlined into.
 constexpr size_t MostScopes = 4096;
 
 Scopes::Scopes(Function &F, FunctionAnalysisManager &FAM, const Identity &Self, const Marks &M,
@@ -81,7 +82,8 @@ unsigned Scopes::scopeAt(const DILocation *Place) {
     return Known[Here] = Found;
 }
 
-/// Finds the places of hooks that still belong to their function, and removes the others.
+/// Reads the placeholders of hooks (marks.h) of inlined functions. Erases the placeholders that get no hook, and the
+/// exits of calls whose enter the optimizer removed.
 void Scopes::readHooks(Function &F) {
     std::vector<Hook> Found;
     for (BasicBlock &BB : F) {
@@ -92,7 +94,8 @@ void Scopes::readHooks(Function &F) {
             const DISubprogram *Scope = Place ? Place->getScope()->getSubprogram() : nullptr;
             const Identity *Function = Scope ? M.identityOf(Scope) : nullptr;
             const unsigned At = Place ? scopeAt(Place) : 0;
-            // The function itself and folded recursions are not inlined functions.
+            // No hook for the function itself (scope 0), for a function without a separate scope, and for a recursive
+            // call, which shares the scope of an outer call.
             if (At == 0 || All[At].Function != Function || At == scopeAt(Place->getInlinedAt())) {
                 I.eraseFromParent();
                 continue;
@@ -133,7 +136,9 @@ void Scopes::countMark(const BasicBlock &BB, const Instruction &I, const Identit
         Work[&BB][scopeAt(Place)].Visits++;
         return;
     }
-    // Both sides of a branch began with this call, and the optimizer merged the marks at their common place.
+    // The location of the mark is not in `Function`. The optimizer has merged the marks of several inlined calls, for
+    // example of both sides of a branch, and uses the nearest location around them. The visit counts below the scope of
+    // that location.
     Merged.insert(&Function);
     Work[&BB][below(Place ? scopeAt(Place) : 0, &Function)].Visits++;
 }
@@ -156,8 +161,9 @@ static bool isNeeded(const BasicBlock &BB, const SmallPtrSetImpl<const BasicBloc
     return false;
 }
 
-/// Returns whether later code needs a value of a loop that ends here. During loop optimizations, a PHI node of this
-/// block has the value (LCSSA). SimplifyCFG keeps the node, and the last InstCombine removes it.
+/// Returns whether later code needs a value of a loop that ends at this block. During loop optimizations, a PHI node of
+/// the block passes on the value (LCSSA), and SimplifyCFG keeps the block. Only the last InstCombine removes the PHI
+/// node. The block therefore exists without placeholders, too, and counts.
 static bool passesOn(const BasicBlock &BB, const LoopInfo &Loops, const DominatorTree &DT) {
     SmallPtrSet<const Loop *, 4> Left;
     for (const BasicBlock *Before : predecessors(&BB))
@@ -190,7 +196,7 @@ void Scopes::findVanishing(const Function &F, LoopsOf &Found) {
 
 void Scopes::readBlock(const BasicBlock &BB) {
     ScopedWork &Here = Work[&BB];
-    MapVector<unsigned, unsigned> Instructions; // instructions by scope
+    MapVector<unsigned, unsigned> Instructions; // number of instructions by scope
     SmallVector<const Instruction *, 8> Unplaced;
     std::optional<unsigned> Latest;
     const bool Vanishes = vanishes(BB);
@@ -224,7 +230,8 @@ void Scopes::readBlock(const BasicBlock &BB) {
     }
     for (const Instruction *Before : Unplaced)
         Add(*Before, 0);
-    // The block belongs to the scope with the most instructions; if two are equal, to the outer one.
+    // The block counts for the scope with the most instructions. Among scopes with equally many, it counts for the
+    // lowest number (parents come before children).
     unsigned Most = 0, Largest = Instructions.lookup(0);
     for (const auto &[At, Count] : Instructions) {
         if (Count > Largest || (Count == Largest && At < Most)) {
@@ -252,7 +259,7 @@ unsigned Scopes::scopeOf(const BasicBlock &BB) const {
     return 0;
 }
 
-/// Returns whether the condition of the loop was inlined with this call.
+/// Returns whether the loop belongs to the code that was inlined for this call: the terminators of all its latches do.
 static bool isWithin(const Loop &L, const Scopes::Instance &Call) {
     SmallVector<BasicBlock *, 4> Latches;
     L.getLoopLatches(Latches);
@@ -265,8 +272,9 @@ static bool isWithin(const Loop &L, const Scopes::Instance &Call) {
     });
 }
 
-/// Counts calls without a mark. The optimizer drops a mark when it makes a call unconditional. Such a call is counted
-/// where its code begins, before its own loops.
+/// Counts the visits of inlined calls without a mark. The optimizer drops the mark when it makes the code of an inlined
+/// call unconditional (speculation). Such a visit counts in the block where the code of the call begins; if a loop of
+/// the callee contains this block, it counts before the loop.
 void Scopes::countUnmarked(LoopsOf &Found) {
     for (const auto &[Call, First] : Seen) {
         const Identity *Function = M.identityOf(Call.second);
