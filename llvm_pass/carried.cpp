@@ -15,11 +15,11 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// Limits for one function that callers count for, and for all such functions in one caller. Each counter takes memory
-/// in every call path of the caller.
+/// Limits for one carried function (MostCounters, MostScopesCarried), and for all carried functions of one caller
+/// (MostOfCaller counters and scopes). Each counter takes memory in every call path of the caller.
 constexpr size_t MostCounters = 32, MostScopesCarried = 64, MostOfCaller = 256;
 
-/// Returns whether the caller can have the additional counters, whatever its plan.
+/// Returns whether the caller can have MostOfCaller additional counters, whatever its counting plan is.
 bool hasRoom(const Function &F) {
     size_t Most = 0;
     for (const BasicBlock &BB : F) {
@@ -95,7 +95,7 @@ CarriedCalls::Group &CarriedCalls::groupOf(const Carried &What, unsigned Scope) 
     return G;
 }
 
-/// Returns a row of the callee with the scopes of the caller.
+/// Returns a row of weights of the callee, with the indexes of the scopes in the caller.
 ScopedWork CarriedCalls::mapped(const Group &G, unsigned Row) const {
     ScopedWork Sum;
     for (const auto &[Scope, Done] : G.What->Weights[Row]) {

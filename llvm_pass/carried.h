@@ -22,13 +22,13 @@ class Value;
 
 namespace quipu {
 
-/// A function without a hook that callers in the same file count for, as if it were inlined: it is a scope of the
-/// caller, and the caller provides its counters.
+/// A carried function: a small function without hooks whose callers in the same file count for it, as if it were
+/// inlined. It is a scope of the caller (scopes.h), and its counters are part of the counters of the caller.
 struct Carried {
-    llvm::Function *Counted; ///< its last parameter is the array of counters, if it has counters
+    llvm::Function *Counted; ///< the counted version; its last parameter is the array of counters, if it has counters
     const Identity *Self;
-    bool IsShown; ///< whether it is a separate call path; otherwise its work belongs to the caller
-    std::vector<Scope> Inner;
+    bool IsShown;             ///< whether it is a separate call path; otherwise its work belongs to the caller
+    std::vector<Scope> Inner; ///< its scopes: the function itself, then the functions that were inlined into it
     std::vector<ScopedWork>
         Weights; ///< work of a visit (including the visit itself), then work per unit of each counter
     std::vector<CountClass> Classes;
@@ -36,10 +36,10 @@ struct Carried {
     unsigned counters() const { return Weights.size() - 1; }
 };
 
-/// Carried functions, indexed by the version with the public name.
+/// Carried functions, indexed by their plain version (versions.h).
 using CarriedFunctions = llvm::DenseMap<const llvm::Function *, Carried>;
 
-/// The calls in one function whose callees it counts for.
+/// The calls of carried functions in one function, the caller.
 class CarriedCalls {
   public:
     /// Finds the calls, and adds the scopes and the work of the callees to the scopes and the work of `F`.
@@ -49,9 +49,10 @@ class CarriedCalls {
 
     bool carries(const llvm::CallBase &Call) const { return Found.contains(&Call); }
 
-    /// Returns the additional counters of the caller: the work per unit of each counter.
+    /// Returns the weights of the additional counters of the caller: the work per unit of each counter.
     llvm::ArrayRef<ScopedWork> rows() const { return Rows; }
-    /// A call that may not be executed although its block is. The caller counts it separately.
+    /// A call that may not be executed although its block is, because an earlier call in the block may not return. It
+    /// has a separate counter.
     struct Visit {
         llvm::Instruction *Where;
         unsigned Row; ///< index in rows()
@@ -59,7 +60,7 @@ class CarriedCalls {
     llvm::ArrayRef<Visit> visits() const { return Visits; }
     /// Adds the classes of the callees. First: index of the first row of rows() in the caller's rows.
     void addClasses(ClassTable &Table, unsigned First) const;
-    /// Adds the additions that the callees execute to count: per execution of a block, and per unit of each row of
+    /// Adds the number of additions by which the callees count: per execution of a block, and per unit of each row of
     /// rows().
     void addAdditions(llvm::DenseMap<const llvm::BasicBlock *, int64_t> &PerBlock,
                       llvm::MutableArrayRef<int64_t> PerRow) const;
@@ -71,9 +72,9 @@ class CarriedCalls {
     /// All calls of one function in one scope of the caller. They share counters.
     struct Group {
         const Carried *What;
-        llvm::SmallVector<unsigned, 4> ScopeOf; ///< scope of the caller, indexed by scope of the callee
-        unsigned First;                         ///< index in rows() of the first counter of the callee
-        std::optional<unsigned> VisitRow;
+        llvm::SmallVector<unsigned, 4> ScopeOf;                ///< scope of the caller, indexed by scope of the callee
+        unsigned First;                                        ///< index in rows() of the first counter of the callee
+        std::optional<unsigned> VisitRow;                      ///< index in rows() of the counter of calls in visits()
         llvm::SmallVector<const llvm::BasicBlock *, 4> Blocks; ///< each execution of these blocks is a visit
     };
     void add(llvm::CallBase &Call, const Carried &What, bool MayHaveEnded);
@@ -93,13 +94,13 @@ class CarriedCalls {
 /// Returns whether callers may count for a function with this number of counters and scopes.
 bool isFewToCarry(size_t Counters, size_t Scopes);
 
-/// Adds a parameter for the counters to a function. Returns the function that replaces it.
+/// Adds a parameter for the counters to a function. Returns the function that replaces `F`, which is then empty.
 llvm::Function *withCounters(llvm::Function &F);
 
 /// Returns a hash of weights and scopes. Equal hashes mean that the counters have the same meaning.
 uint64_t numberOf(llvm::ArrayRef<Scope> Inner, llvm::ArrayRef<ScopedWork> Weights);
 
-/// Returns the functions of a module, callees first, and whether each function may call itself.
+/// Returns the functions of a module, callees first, and whether each function may call itself, directly or indirectly.
 std::vector<std::pair<llvm::Function *, bool>> calleesFirst(llvm::Module &M);
 
 } // namespace quipu

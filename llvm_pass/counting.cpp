@@ -23,15 +23,16 @@ using namespace llvm;
 
 namespace quipu {
 
-/// Budget of a closed form in units of simple instructions (the default of loop passes is 4). A closed form replaces
-/// one addition per iteration.
+/// Largest cost of the closed form of a count, in simple instructions. (The default of LLVM's loop passes is 4.) A
+/// closed form is computed once per loop, and replaces one addition per iteration.
 constexpr unsigned ExpansionBudget = 16;
 
-/// Most path counters per counter of edges. Each counter takes memory in profiles and in descriptors.
+/// Largest number of path counters divided by the number of counters that they replace. Each counter takes memory in
+/// profiles and in descriptors.
 constexpr unsigned PathFactor = 3;
 
-/// Most counters in registers, for an innermost loop and for a nest of loops. The register allocator would spill more
-/// counters.
+/// Largest number of counters in registers, for an innermost loop (RegisterBudget) and for a nest of loops
+/// (NestBudget). The register allocator would spill more counters.
 constexpr unsigned RegisterBudget = 16, NestBudget = 8;
 
 void countNaively(Function &F, const Scopes &Within, GlobalVariable *Region, FunctionCallee Effort,
@@ -105,8 +106,9 @@ Counting::Counting(Function &F, FunctionAnalysisManager &FAM, const Scopes &With
     Plan.Weights.insert(Plan.Weights.end(), Callees.rows().begin(), Callees.rows().end());
 }
 
-/// Decides whether to count paths. A path needs one addition per visit, instead of one for the visit and one per
-/// branch. A path is counted at its end, so no code on it may read the counters.
+/// Returns the numbers of the paths if paths shall be counted. Path counters need one addition per visit, instead of
+/// one for the visit and one per branch. A path is counted at its end, so no earlier code may read the counters or
+/// leave the function.
 std::optional<PathNumbers> Counting::choosePaths() const {
     if (!LI.empty() || !Within.hooks().empty() || Plan.Edges.empty() ||
         any_of(F, [](const BasicBlock &BB) { return BB.isEHPad() || any_of(BB, mayNotReturn); }))
@@ -114,8 +116,8 @@ std::optional<PathNumbers> Counting::choosePaths() const {
     return numberPaths(F, PathFactor * (Plan.Edges.size() + 1));
 }
 
-/// Inserts path counting, if paths are counted: the number of the path is in a register and is counted where the
-/// function ends.
+/// If paths are counted, inserts the code: a register adds up the number of the path, and the end of the function
+/// increments the counter with this number.
 void Counting::followPaths() {
     if (!Paths)
         return;
@@ -151,7 +153,7 @@ void Counting::followPaths() {
         }
     }
     for (const auto &[BB, Here] : Ends)
-        PerBlock[BB] += isKnownOnEdges(Here) ? 1 : 2; // an unknown number needs an addition, too
+        PerBlock[BB] += isKnownOnEdges(Here) ? 1 : 2; // a number that is not constant needs an addition, too
 }
 
 /// Gives loops a preheader, one latch, and dedicated exits. LoopSimplify does more (it may remove blocks and move
@@ -219,11 +221,12 @@ bool Counting::isCheap(const Loop *L) {
                                          &FAM.getResult<TargetIRAnalysis>(F), L->getLoopPreheader()->getTerminator());
 }
 
-/// Returns the loop at whose end the count of a block is added to memory; null if it is added immediately.
+/// Returns the outermost loop during which the counter of a block is in a register; its exits add the register to
+/// memory. Null if the counter is always in memory. Used: number of counters in registers, for each loop.
 ///
-/// The file of a killed process must contain its counts, and outer loops without calls may run long. Counters are
-/// therefore in registers only in the innermost loop, or in a nest inside of such an outer loop, as far as the register
-/// budget allows.
+/// The profile of a killed process must contain its counts, and an outer loop without calls may run long. A counter is
+/// therefore in a register only during an innermost loop, or during a nest of loops that is inside of another loop
+/// without calls, and only within the budget of registers.
 Loop *Counting::registerLoop(const BasicBlock *BB, DenseMap<Loop *, unsigned> &Used) const {
     Loop *Found = nullptr;
     for (Loop *L = InMemory ? nullptr : LI.getLoopFor(BB); L && Transparent.contains(L); L = L->getParentLoop()) {
@@ -236,13 +239,15 @@ Loop *Counting::registerLoop(const BasicBlock *BB, DenseMap<Loop *, unsigned> &U
     return Found;
 }
 
-/// Returns the place of the addition for an edge. If both ends have other edges, it is a new block.
+/// Returns the instruction before which the counter of an edge is incremented. For a critical edge, it is in a new
+/// block.
 Instruction *Counting::placeOf(const CountedEdge &Edge) {
     BasicBlock *To = Edge.To;
     if (Edge.From && !To->getUniquePredecessor()) {
         if (Edge.From->getUniqueSuccessor())
             return Edge.From->getTerminator();
-        // LoopInfo is not passed, because it would split further edges, and the edges of the plan must not change.
+        // Does not pass LoopInfo: SplitCriticalEdge would then split further edges to keep loops simplified, but the
+        // edges of the plan must not change.
         CriticalEdgeSplittingOptions Options(&DT);
         Options.setMergeIdenticalEdges();
         BasicBlock *Between = SplitCriticalEdge(Edge.From->getTerminator(), GetSuccessorNumber(Edge.From, To), Options);
@@ -310,8 +315,8 @@ std::vector<int64_t> Counting::additions() const {
 void Counting::addToMemory(Instruction *Where, unsigned Counter, Value *Amount) {
     IRBuilder<> Builder(Where);
     Type *I64 = Builder.getInt64Ty();
-    // Volatile, because the optimizer could otherwise keep it in a register, and a signal that leaves the loop would
-    // lose it.
+    // In loops, the access is volatile. The optimizer could otherwise keep the counter in a register, and a signal
+    // handler that leaves the loop (longjmp, exit) would lose the count.
     const bool InLoop = LI.getLoopFor(Where->getParent()) != nullptr;
     noteAddition(Where->getParent(), Amount ? -1 : static_cast<int>(Counter));
     add(Builder, Builder.CreateConstInBoundsGEP1_64(I64, Counters, Counter),
@@ -353,7 +358,8 @@ void Counting::flush(Loop *L, unsigned Counter, AllocaInst *Slot) {
     }
 }
 
-/// Adds alias scopes: code of the program does not access the counters, but calls may.
+/// Adds alias metadata to the loads, stores and memory intrinsics of the program: they do not access the counters.
+/// Calls get none, because a callee may access the counters.
 void Counting::separateMemory() {
     for (BasicBlock &BB : F) {
         for (Instruction &I : BB) {
@@ -388,7 +394,8 @@ SmallPtrSet<Value *, 32> Counting::registers() const {
     return Web;
 }
 
-/// Replaces each count that leaves `L` by its value after the last iteration, computed in front of the loop.
+/// Replaces each count that leaves `L` by a closed form of its value after the last iteration, computed in front of the
+/// loop. Web: the result of registers().
 void Counting::closeLoop(Loop &L, const SmallPtrSetImpl<Value *> &Web) {
     BasicBlock *Preheader = L.getLoopPreheader();
     if (!Preheader)
@@ -418,8 +425,9 @@ void Counting::closeLoop(Loop &L, const SmallPtrSetImpl<Value *> &Web) {
     }
 }
 
-/// Promotes slots to registers, and replaces counts of loops by closed forms if scalar evolution knows the trip count.
-/// A remaining register is one more recurrence, which makes the vectorization of reductions worse.
+/// Promotes the local variables of counts (`Slots`) to registers. Replaces counts by closed forms if scalar evolution
+/// knows the trip count, because each remaining register is a further recurrence of the loop, with which LLVM
+/// vectorizes reductions less well.
 void Counting::promote() {
     if (Slots.empty())
         return;

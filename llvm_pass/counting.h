@@ -31,28 +31,29 @@ class Value;
 namespace quipu {
 
 /// Inserts the reference implementation that tests compare with counters. Every block calls quipu_effort() for each
-/// scope with work in the block. Every transfer of variable length calls quipu_moved(). `Region` is the function.
+/// scope with work in the block. Every transfer of variable length calls quipu_moved(). `Region` is the descriptor of
+/// the function.
 void countNaively(llvm::Function &F, const Scopes &Within, llvm::GlobalVariable *Region, llvm::FunctionCallee Effort,
                   llvm::FunctionCallee Moved);
 
-/// When a function may have one counter per path instead of counters of edges.
+/// When a function may have one counter per path instead of counters of edges (flow.h).
 enum class PathUse {
     Never,
     Usually,
-    IfManyBranches ///< its visits are counted elsewhere, so path counters replace the counters of branches only
+    IfManyBranches ///< only if they replace several counters of edges, because callers already count the visits
 };
 
 /// Counters of one function. The constructor plans the counters from the current code. insert() adds the code that
 /// counts.
 class Counting {
   public:
-    /// Callees: the calls that this function counts for. Ways: whether path counters are allowed; they also count
-    /// visits.
+    /// Callees: the calls whose callees count in counters of this function (carried.h). Ways: whether path counters are
+    /// allowed; they also count the visits of the function.
     Counting(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const Scopes &Within, const CarriedCalls &Callees,
              PathUse Ways);
 
-    /// Returns the rows of weights: work of a visit, then work per unit of each counter (quipu_region.weights,
-    /// quipu_scope.rows).
+    /// Returns the weights: row 0 is the work of one visit, row i + 1 the work per unit of counter i
+    /// (quipu_region.weights, quipu_scope.rows).
     const std::vector<ScopedWork> &weights() const { return Plan.Weights; }
     /// Returns whether the counters also contain the visits of the function.
     bool countsVisits() const { return Paths.has_value(); }
@@ -60,8 +61,8 @@ class Counting {
     /// Returns the index of the first counter of the callees that this function counts for.
     unsigned firstOfCallees() const { return FirstOfCallees; }
 
-    /// Returns the additions that counting itself executes, in memory and in registers, by row of weights. The update
-    /// of a path number is also an addition. Call after insert().
+    /// Returns the number of additions that the inserted code executes, in memory and in registers: per visit (row 0),
+    /// then per unit of each counter. The update of a path number is also an addition. Call after insert().
     std::vector<int64_t> additions() const;
 
     /// Returns the classes of blocks that are executed equally often, and their effort. Call before insert().
@@ -76,7 +77,7 @@ class Counting {
     struct Site {
         unsigned Counter;
         llvm::Instruction *Where;
-        llvm::Value *Amount; ///< null: 1
+        llvm::Value *Amount; ///< added to the counter; null: 1
     };
 
     void shapeLoops();
@@ -90,7 +91,8 @@ class Counting {
     void addToMemory(llvm::Instruction *Where, unsigned Counter, llvm::Value *Amount);
     void addToRegister(llvm::Loop *L, const Site &S);
     void flush(llvm::Loop *L, unsigned Counter, llvm::AllocaInst *Slot);
-    /// Notes an addition. Its executions are the value of `Counter`, or the executions of the block if `Counter` is -1.
+    /// Records an inserted addition for additions(). The value of the counter with index `Counter` is the number of its
+    /// executions; if `Counter` is -1, it is executed as often as the block.
     void noteAddition(const llvm::BasicBlock *BB, int Counter);
     void separateMemory();
     void promote();
@@ -108,14 +110,15 @@ class Counting {
     bool InMemory;                    ///< no counter is in a register
     std::optional<PathNumbers> Paths; ///< if set, the plan consists of path counters
     CountingPlan Plan;
-    std::vector<Site> Sites;                               ///< transfers; insert() places the counters of edges
-    llvm::SmallPtrSet<const llvm::Loop *, 16> Transparent; ///< loops that contain no call that may not return
+    std::vector<Site> Sites; ///< transfers of variable length; insert() adds the edges and the visits of callees
+    llvm::SmallPtrSet<const llvm::Loop *, 16>
+        Transparent; ///< loops in simplified form that end, and in which every call returns
     llvm::Value *Counters = nullptr;
-    llvm::MDNode *Scope = nullptr; ///< alias scope of the counters
-    llvm::MapVector<std::pair<llvm::Loop *, unsigned>, llvm::AllocaInst *> Slots;
-    /// Additions in registers. The number is the counter with their executions; -1: the executions of the block.
+    llvm::MDNode *Scope = nullptr;                                                ///< alias scope of the counters
+    llvm::MapVector<std::pair<llvm::Loop *, unsigned>, llvm::AllocaInst *> Slots; ///< local variable of each count
+    /// Additions in registers, each with the argument `Counter` of noteAddition().
     llvm::SmallVector<std::pair<llvm::WeakTrackingVH, int>, 32> Additions;
-    std::vector<int64_t> PerCount;                              ///< additions per unit of each counter
+    std::vector<int64_t> PerCount;                              ///< additions, by row of weights
     llvm::DenseMap<const llvm::BasicBlock *, int64_t> PerBlock; ///< additions per execution of a block
     llvm::DenseMap<const llvm::BasicBlock *, unsigned>
         CounterOf; ///< counter of each block that was inserted into an edge

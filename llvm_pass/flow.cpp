@@ -34,7 +34,7 @@ class Components {
             I = Parent[I] = Parent[Parent[I]];
         return I;
     }
-    /// Returns false if they were joined already.
+    /// Joins the sets with A and B. Returns false if they were the same set.
     bool join(unsigned A, unsigned B) {
         A = find(A);
         B = find(B);
@@ -46,7 +46,7 @@ class Components {
     std::vector<unsigned> Parent;
 };
 
-/// A spanning tree with a root. It knows the path from each node to the root.
+/// A spanning tree. hang() selects the root; then walk() follows the path between two nodes.
 class Tree {
   public:
     explicit Tree(unsigned Size) : Neighbours(Size), Up(Size), Depth(Size, 0) {}
@@ -72,8 +72,8 @@ class Tree {
         }
     }
 
-    /// Calls Visit(block, sign) for each tree edge between two nodes that represents a block. Sign: +1 if the path goes
-    /// along the edge, -1 if it goes against the edge.
+    /// Calls Visit(block, sign) for each edge on the path between two nodes that stands for a block. Sign: +1 if the
+    /// path goes along the edge, -1 if it goes against the edge.
     void walk(unsigned From, unsigned To, function_ref<void(const BasicBlock *, int64_t)> Visit) const {
         while (From != To) {
             const bool Climb = Depth[From] >= Depth[To]; // otherwise the step has the opposite direction
@@ -88,7 +88,7 @@ class Tree {
   private:
     struct Step {
         unsigned Node;
-        int64_t Sign; ///< +1: the edge leads to Node
+        int64_t Sign; ///< +1: the edge leads to Node; -1: it comes from Node
         const BasicBlock *Weighs;
     };
     std::vector<SmallVector<Step, 3>> Neighbours;
@@ -96,7 +96,8 @@ class Tree {
     std::vector<unsigned> Depth;
 };
 
-/// Returns whether an edge is exceptional. Such edges have no counter; the block that they lead to has one.
+/// Returns whether an edge is the exceptional edge of an invoke. Such edges have no counter. The counter of the landing
+/// pad replaces it.
 bool isUnwind(const BasicBlock *From, const BasicBlock *To) {
     const auto *Invoke = dyn_cast<InvokeInst>(From->getTerminator());
     return Invoke && Invoke->getUnwindDest() == To;
@@ -200,7 +201,7 @@ CountingPlan planPaths(const Function &F, const BlockWork &Done, const PathNumbe
 
 CountingPlan planEdges(Function &F, const BlockWork &Done, const BlockSet &Endless, const LoopInfo &LI,
                        function_ref<bool(const BasicBlock *)> IsCheap) {
-    // Every block is also an edge, between the node of its begin and the node of its end.
+    // A block is also an edge: from the node of its begin to the node of its end.
     constexpr unsigned Exit = 0;
     constexpr unsigned Critical = 1U << 20;
     std::vector<BasicBlock *> Blocks;
@@ -226,7 +227,7 @@ CountingPlan planEdges(Function &F, const BlockWork &Done, const BlockSet &Endle
             Follow({Last, Exit, nullptr, {}, 0});
         if (BB->isLandingPad())
             Follow({Exit, First, nullptr, {}, 0});
-        // Edges deep in loops are counted last.
+        // Edges deep in loops, and critical edges, get a counter only if the tree cannot contain them.
         const unsigned Depth = LI.getLoopDepth(BB);
         Edges.push_back({First, Last, BB, {nullptr, BB}, IsCheap(BB) ? 0 : 1 + Depth});
         SmallPtrSet<BasicBlock *, 4> Seen;
@@ -249,7 +250,7 @@ CountingPlan planEdges(Function &F, const BlockWork &Done, const BlockSet &Endle
     for (const Edge *E : Order)
         if (!Follow(*E))
             Counted.push_back(E);
-    // Connect nodes that reach an end only through impossible exceptions.
+    // Connect nodes from which an end can be reached only through exceptions that cannot occur.
     for (unsigned Node = 1; Node < Nodes; Node++)
         Follow({Node, Exit, nullptr, {}, 0});
     Spanning.hang(Exit);

@@ -30,23 +30,26 @@ struct CountedEdge {
 /// Counters whose values, together with the number of visits, determine how often every block was executed.
 struct CountingPlan {
     std::vector<CountedEdge> Edges;
-    std::vector<ScopedWork> Weights; ///< work of a visit, then work per unit of the counter of each edge
-    /// Executions of blocks, for each row of Weights: per visit, then per unit of each counter.
+    std::vector<ScopedWork> Weights; ///< work of a visit, then work per unit of each counter
+    /// For each row of Weights, how often blocks are executed: per visit, then per unit of each counter; may be
+    /// negative.
     std::vector<llvm::SmallVector<std::pair<const llvm::BasicBlock *, int64_t>, 4>> Shares;
 };
 
 using BlockSet = llvm::SmallPtrSet<const llvm::BasicBlock *, 8>;
 
 /// Returns the blocks from which neither an end of the function nor a call that may not return can be reached. Only a
-/// signal ends them.
+/// signal can end the execution of such blocks.
 BlockSet endlessBlocks(const llvm::Function &F);
 
 /// Plans counters for the edges outside of a spanning tree of the flow graph (Knuth 1973; Ball and Larus 1994, section
 /// 3). The other edges follow from flow conservation.
 ///
-/// Flow is not conserved in a block with a call that may not return, and in the blocks `Endless`. They get an edge to
-/// the exit of the graph, which is on the tree. Blocks without an entry in `Done` have weight 0. `IsCheap` returns
-/// whether a block has a closed form of its count; such blocks are preferably counted.
+/// Flow is not conserved in a block with a call that may not return, and in the blocks `Endless`. Each such block gets
+/// an edge to the exit of the graph. This edge is on the tree, so it has no counter.
+///
+/// Done: the work of each block; blocks without an entry have none. IsCheap: returns whether the count of a block has a
+/// closed form; such blocks are preferred for counters.
 CountingPlan planEdges(llvm::Function &F, const BlockWork &Done, const BlockSet &Endless, const llvm::LoopInfo &LI,
                        llvm::function_ref<bool(const llvm::BasicBlock *)> IsCheap);
 
@@ -63,10 +66,11 @@ std::optional<PathNumbers> numberPaths(const llvm::Function &F, unsigned Most);
 /// Plans one counter per path. The path counters contain the visits, and no edge has a counter.
 CountingPlan planPaths(const llvm::Function &F, const BlockWork &Done, const PathNumbers &Numbers);
 
-/// Plans one counter per block, for flow graphs with edges that cannot have a counter, or with blocks that are resumed.
+/// Plans one counter per block, for functions that planEdges() does not support.
 CountingPlan planBlocks(llvm::Function &F, const BlockWork &Done);
 
-/// Returns whether planEdges() supports the function.
+/// Returns whether planEdges() supports the function. It does not support indirect branches, asm goto, exception
+/// handling of Windows, and calls that may return twice.
 bool hasPlainEdges(const llvm::Function &F);
 
 } // namespace quipu

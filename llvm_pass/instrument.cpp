@@ -79,12 +79,13 @@ class FunctionInstrumenter {
         finish(Twice, isRegion() ? Begin : nullptr, Descriptor);
     }
 
-    /// Inserts the code. Plain: the version without counters. Returns the data for callers that count for the function,
-    /// if they may do so.
+    /// Inserts counters and hooks. Plain: the version without counters (versions.h); null if there is none.
+    /// MayBeCarried: whether callers in this file may count for the function (carried.h). Returns the data for these
+    /// callers; none if they do not count for it.
     std::optional<Carried> run(FunctionAnalysisManager &FAM, Function *Plain, bool MayBeCarried) {
         std::vector<Instruction *> Twice = returningTwice();
         const StringRef Name = Plain ? Plain->getName() : F.getName();
-        Inlines &= Twice.empty() && Name != "main"; // the end of main ends open regions
+        Inlines &= Twice.empty() && Name != "main"; // quipu_exit of main also ends regions that the program left open
         MayBeCarried &= Plain && !Plain->isInterposable() && Twice.empty() && Within.hooks().empty();
         PathUse Ways = isRegion() || !Inlines ? PathUse::Never : PathUse::Usually;
         if (MayBeCarried && Ways == PathUse::Usually && isCalledHereOnly(*Plain))
@@ -102,11 +103,11 @@ class FunctionInstrumenter {
                 if (Entry.first > 0 && !isNothing(Entry.second))
                     Facts.Counters[Entry.first] = Row + 1;
         Facts.Classes = Counters.classes();
-        // Add rows in which the work of several classes cancels out.
+        // Rows in which the work of several classes cancels out are empty, but the classes refer to them.
         for (const CountClass &C : Facts.Classes)
             if (C.Scope > 0 && !C.Terms.empty())
                 Facts.Counters[C.Scope] = std::max(Facts.Counters[C.Scope], C.Terms.back().first + 1);
-        Instruction *Own = nullptr; // placeholder until the source of the counters is known
+        Instruction *Own = nullptr; // stands for the address of the counters until it is known
         if (Counters.counters() > 0) {
             IRBuilder<> Builder(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
             setLocation(Builder);
@@ -145,7 +146,7 @@ class FunctionInstrumenter {
   private:
     bool isRegion() const { return Hook == QUIPU_HOOKED; }
 
-    /// Makes the counted version look up its counters.
+    /// Makes the plain version call the counted version, which looks up its counters.
     void enterFrom(Function *Plain) {
         if (Plain)
             Decides = Decision{Plain, &F, nullptr, false};
@@ -158,8 +159,8 @@ class FunctionInstrumenter {
         });
     }
 
-    /// Makes the caller pass the counters. A caller in this file passes its own counters. The plain version passes the
-    /// counters of the call path.
+    /// Makes the counters a parameter of the counted version. Callers in this file pass a part of their counters. The
+    /// plain version passes the counters of the call path.
     Carried carry(FunctionAnalysisManager &FAM, Function &Plain, const Counting &Counters,
                   const std::vector<int64_t> &Additions, Instruction *Own, const Descriptors &Descriptor) {
         Carried Made{&F,
@@ -178,7 +179,8 @@ class FunctionInstrumenter {
             Own->eraseFromParent();
         }
         if (!Made.Counted->hasLocalLinkage()) {
-            // Another file may have optimized the same function differently.
+            // Another file may contain the same function, optimized differently. The linker must merge only versions
+            // whose counters have the same meaning, so the name contains a hash of this meaning.
             Made.Counted->setName(Plain.getName() + ".quipu." + utohexstr(numberOf(Made.Inner, Made.Weights), true));
             if (Made.Counted->hasComdat())
                 Made.Counted->setComdat(F.getParent()->getOrInsertComdat(Made.Counted->getName()));
@@ -235,7 +237,7 @@ class FunctionInstrumenter {
         forgetMemoryFacts(F);
     }
 
-    /// Returns the inlined calls whose visits may end, or continue after an exception, without a begin.
+    /// Returns the inlined calls whose exit or landing pad can be reached without their enter.
     DenseSet<Scopes::Instance> maybeNotBegun(const DominatorTree &DT) const {
         DenseMap<Scopes::Instance, SmallVector<const Instruction *, 2>> Begins;
         for (const Scopes::Hook &H : Within.hooks())
@@ -255,7 +257,7 @@ class FunctionInstrumenter {
         return Found;
     }
 
-    /// Inserts the hooks of inlined functions, at the places from before optimization.
+    /// Replaces the placeholders of hooks in inlined functions by hooks.
     void placeHooks(Value *Frame, const Descriptors &Descriptor) {
         if (Within.hooks().empty())
             return;
@@ -271,7 +273,7 @@ class FunctionInstrumenter {
             if (Inlines) {
                 Slot = RT.newVisit(F);
                 if (MaybeNotBegun.count(H.Of))
-                    Builder.CreateStore(Builder.getInt64(QUIPU_FRAMED), Slot); // no frame yet
+                    Builder.CreateStore(Builder.getInt64(QUIPU_FRAMED), Slot); // not entered: its frame is null
                 continue;
             }
             Slot = Builder.CreateAlloca(Builder.getPtrTy(), nullptr, "quipu.frame");
@@ -282,7 +284,8 @@ class FunctionInstrumenter {
             Here.SetCurrentDebugLocation(H.Place->getDebugLoc());
             setLocation(Here);
             AllocaInst *Slot = Slots.lookup(H.Of);
-            // Outside of loops, a hook runs at most once per visit of the function. A call makes the code shorter.
+            // Outside of loops, a hook runs at most once per visit of the function. A call of a shared function is fast
+            // enough, and makes the code shorter.
             const bool IsShared = !Loops.getLoopFor(H.Place->getParent());
             if (H.IsExit) {
                 Value *Frame = Inlines ? static_cast<Value *>(Slot) : Here.CreateLoad(Here.getPtrTy(), Slot);
@@ -301,7 +304,7 @@ class FunctionInstrumenter {
             }
             H.Place->eraseFromParent();
         }
-        // Functions that an exception ends do not reach their exit.
+        // Inlined functions that an exception leaves do not reach their exit. The landing pad ends their visits.
         for (BasicBlock &BB : F) {
             if (!BB.isLandingPad())
                 continue;
@@ -362,14 +365,15 @@ class FunctionInstrumenter {
         AllocaInst *Visit;
         bool IsShared; ///< whether the code of the hook is shared in the module
     };
-    SmallVector<Hooked, 4> Hooks; ///< all hooks whose code is not a call of the runtime, without the own enter
-    bool CountsVisits = false;    ///< whether the counters contain the visits
+    SmallVector<Hooked, 4>
+        Hooks; ///< hooks to be replaced by inline code or calls of shared functions, except the enter of F
+    bool CountsVisits = false; ///< whether the counters contain the visits
     std::optional<Decision> Decides;
 };
 
 } // namespace
 
-// Metadata of a module that is instrumented at the end of the pipeline.
+// Metadata that marks a module for instrumentation at the end of the pipeline.
 static const char *const Waiting = "quipu.waiting";
 
 PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
@@ -444,7 +448,7 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
         CarriedCalls Callees = MayCarry ? CarriedCalls(*F, Within[I], Carries) : CarriedCalls();
         RegionFacts Facts = describe(*F, Selves[I], FAM.getResult<TargetLibraryAnalysis>(*F), Callees);
         const quipu_hook Hook = hookOf(Facts, Selection, All);
-        // An inlined function may have hooks.
+        // A function without a hook needs instrumentation if a function that was inlined into it has hooks.
         if (OnlySelected && Hook != QUIPU_HOOKED && Within[I].hooks().empty())
             continue;
         Function *Plain = Naive ? nullptr : separateCounted(*F);

@@ -8,8 +8,8 @@
 namespace quipu {
 
 /// Inserts counters of basic blocks into every function of a module, and quipu_enter and quipu_exit into the selected
-/// functions. The pass runs after inlining and simplification, before vectorization. If coroutines are not split there
-/// (as without optimization), the pass runs at the end of the pipeline instead.
+/// functions. The pass runs after inlining and simplification, before vectorization. If the module contains a coroutine
+/// that is not split yet (at -O0), the pass runs at the end of the pipeline instead.
 class InstrumentPass : public llvm::PassInfoMixin<InstrumentPass> {
   public:
     enum When { Early, Late };

@@ -58,7 +58,7 @@ struct Addition {
     }
 };
 
-/// Returns whether an addition can be on each edge into the block.
+/// Returns whether code can be inserted on each edge into the block.
 bool hasPlainEntries(const BasicBlock &BB) {
     return !BB.isEHPad() && all_of(predecessors(&BB), [](const BasicBlock *From) {
         return isa<BranchInst, SwitchInst>(From->getTerminator());

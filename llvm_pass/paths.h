@@ -13,17 +13,17 @@ class Value;
 
 namespace quipu {
 
-/// Returns the alias scope of counters, in a new domain.
+/// Creates an alias scope for the counters of a function, in a new domain.
 llvm::MDNode *counterScope(llvm::LLVMContext &Context);
 
-/// Returns whether the value is a constant on each edge to the place where it is used, so that PathEdgesPass adds to a
-/// counter with a constant index.
+/// Returns whether the number of a path is a constant, or PHI nodes select it from constants. Then each edge of the
+/// last PHI node can determine the number, and PathEdgesPass adds to a counter with a constant index.
 bool isKnownOnEdges(const llvm::Value *Number);
 
-/// Moves the addition to the counter of a path from the end of the function to the edges that decide the path. There
-/// the number of the path is a constant: the addition is one instruction. At the end it is two or three: the number
-/// goes into a register, sometimes with a jump. Runs at the end of the pipeline, because simplification of the control
-/// flow joins equal additions again.
+/// Moves the addition to the counter of a path from the end of the function to the edges that decide the path. On these
+/// edges, the number of the path is a constant, and the addition takes one instruction. At the end of the function, it
+/// takes two or three: the number must be loaded into a register, sometimes with a jump. The pass runs at the end of
+/// the pipeline, because SimplifyCFG would merge the additions again.
 class PathEdgesPass : public llvm::PassInfoMixin<PathEdgesPass> {
   public:
     llvm::PreservedAnalyses run(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);

@@ -22,7 +22,8 @@ extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetP
                 });
                 PB.registerOptimizerEarlyEPCallback([](ModulePassManager &MPM, OptimizationLevel Level) {
                     MPM.addPass(quipu::InstrumentPass());
-                    // A stale alias analysis would let later passes move loads over the inserted calls.
+                    // Compute GlobalsAA again. With the old result, later passes could move loads over the inserted
+                    // calls.
                     if (Level != OptimizationLevel::O0)
                         MPM.addPass(RequireAnalysisPass<GlobalsAA, Module>());
                 });

@@ -18,8 +18,8 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// Most instructions of a function that is copied. In a larger function a visit costs little compared with its work,
-/// and the copy would be large.
+/// Largest number of instructions of a function that is copied. In a larger function, counting a visit costs little
+/// compared with the work of the visit, and the copy would be large.
 constexpr size_t MostInstructions = 1000;
 
 bool canBeCopied(const Function &F) {
@@ -62,8 +62,8 @@ void becomeVersion(Function &F, const Function &Original, const Twine &Suffix) {
     F.setDSOLocal(true);
 }
 
-/// Returns whether the compiler turns the function into a jump, because it only calls another function with the same
-/// arguments.
+/// Returns whether the compiler can turn a function with these parameters into a jump, if it only calls another
+/// function with the same arguments.
 bool isJump(const Function &F) {
     return !F.isVarArg() && none_of(F.args(), [](const Argument &A) { return A.hasPassPointeeByValueCopyAttr(); });
 }
@@ -121,7 +121,7 @@ Lookup decideAtEntry(Function &Plain, Function &Counted, GlobalVariable *Measuri
     IRBuilder<> Builder(Entry);
     if (DISubprogram *Debug = Plain.getSubprogram())
         Builder.SetCurrentDebugLocation(DILocation::get(Context, Debug->getScopeLine(), 0, Debug));
-    // Local variables are part of the frame only if they are allocated in the entry block.
+    // Only allocas in the entry block have a fixed place in the stack frame.
     for (Instruction &I : make_early_inc_range(*Body))
         if (auto *Local = dyn_cast<AllocaInst>(&I); Local && isa<ConstantInt>(Local->getArraySize()))
             Local->moveBefore(*Entry, Entry->end());

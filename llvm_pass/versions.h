@@ -3,7 +3,7 @@
 //
 // A function that is not measured should be as fast as without Quipu. The pass therefore copies it. The plain version
 // is the unchanged code and has the name of the function. The counted version has the counters. The plain version tests
-// at its entry whether the process is measured, and then jumps to the counted version.
+// at its entry whether the process is measured; if so, it jumps to the counted version.
 //
 #ifndef QUIPU_VERSIONS_H
 #define QUIPU_VERSIONS_H
@@ -27,28 +27,33 @@ namespace quipu {
 llvm::Function *separateCounted(llvm::Function &F);
 
 /// Calls of the runtime that look up the counters of the active call path. Near: in the plain version. Far: in a
-/// separate function that runs if the first lookup fails, so that the plain version saves no registers; may be null.
+/// separate function that runs if the lookup of `Near` fails, so that the plain version need not save registers; may be
+/// null.
 struct Lookup {
     llvm::CallInst *Near = nullptr, *Far = nullptr;
 };
 
 /// Adds the decision to the entry of `Plain`: if `Measuring` is not 0, it calls `Counted`. If `Region` is given,
 /// `Plain` first looks up the counters with `Count` and passes them as the last argument of `Counted`, if `Counted` has
-/// one. If there are no counters, `Plain` continues. Returns the lookups.
+/// one. If `Counted` has no argument for counters, the lookup counts the visit, and `Plain` continues with its code.
+/// Returns the lookups.
 Lookup decideAtEntry(llvm::Function &Plain, llvm::Function &Counted, llvm::GlobalVariable *Measuring,
                      llvm::FunctionCallee Count, llvm::Value *Region);
 
-/// Appends to `From`: return the result of `To`, called with the arguments of `From` and, if given, `Counters`.
+/// Appends to `From` a tail call of `To`, with the arguments of `From` and (if not null) `Counters`, and a return of
+/// its result. Returns the call.
 llvm::CallInst *callWithArguments(llvm::IRBuilder<> &Builder, llvm::Function &From, llvm::Function &To,
                                   llvm::Value *Counters);
 
-/// Moves the decision out of `Plain` into a new function that gets its name and calls `Body`. Plain versions (`Copies`)
-/// then call `Body` directly, because their own entry has already decided. Returns the new function; `Plain` if no
-/// plain version calls it and it is small. Body: the code, which may be `Plain`.
+/// Creates a separate function for the decision (decideAtEntry). The new function gets the name of `Plain` and calls
+/// `Body`, which is `Plain` or a counted version with the same code. Plain versions (`Copies`) then call `Body`
+/// directly, because their own entry has already decided. Returns the function that shall decide: the new one, or
+/// `Plain` if no plain version calls it and it is small.
 llvm::Function *separateEntry(llvm::Function &Plain, llvm::Function &Body,
                               llvm::SmallPtrSetImpl<const llvm::Function *> &Copies);
 
-/// Replaces calls of plain versions in counted versions by calls of counted versions. CountedOf: from plain to counted.
+/// In all counted versions, replaces calls of plain versions by calls of the counted versions. CountedOf: the counted
+/// version of each plain version.
 void callCounted(const llvm::DenseMap<llvm::Function *, llvm::Function *> &CountedOf);
 
 } // namespace quipu
