@@ -29,7 +29,7 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// Number of equal call sites, and loop depth of the innermost one.
+/// Number of call sites with the same callee or type, and the largest loop depth of these call sites.
 struct Sites {
     unsigned Count = 0;
     unsigned Depth = 0;
@@ -76,8 +76,10 @@ SetVector<const GlobalValue *> functionsIn(const Value *Operand) {
     return Found;
 }
 
-/// Returns the row of the virtual table that a call uses. Above -O0 clang marks loads of virtual tables by their type.
-/// At -O0 the form of the code shows it: the first word of the object, a constant row, and the object as argument.
+/// Returns the index of the entry of the virtual table that a call uses; none if the call is not virtual. Above -O0,
+/// clang marks the load of the table's address with the TBAA type "vtable pointer". At -O0, a call counts as virtual if
+/// its target is loaded from a constant offset in a table, whose address is loaded from an object that is also an
+/// argument.
 std::optional<uint64_t> virtualRow(const CallBase &Call, const DataLayout &Layout) {
     const auto *Target = dyn_cast<LoadInst>(Call.getCalledOperand());
     if (!Target)
@@ -118,7 +120,7 @@ class Calls {
     bool areByName() const { return Indirect.empty() && Virtual.empty() && !UsesAddresses; }
     const SmallSetVector<const GlobalValue *, 8> &callees() const { return Callees; }
 
-    /// LeftOut: callees that are not written.
+    /// Writes the calls as members of a JSON object. LeftOut: callees that it omits.
     void write(json::OStream &Json, const SmallPtrSetImpl<const GlobalValue *> &LeftOut) const {
         Named Written;
         for (const GlobalValue *Callee : Callees)
@@ -240,8 +242,9 @@ class Description {
                !F.getName().starts_with("quipu_") && !F.getName().starts_with("__clang_call_terminate");
     }
 
-    /// Finds functions of the C++ library without loops that reach no function of the program: they are most functions
-    /// of a small program, and no selection needs them. Readers apply the same rule (agent/source/callgraph.py).
+    /// Finds functions to omit: functions of the C++ library that have no loop and call no function of the program,
+    /// directly or indirectly. A small program consists mostly of such functions, and nobody selects them for
+    /// measurement. Readers apply the same rule (agent/source/callgraph.py).
     void leaveOut(const std::map<const Function *, Calls> &Found) {
         std::vector<const Function *> Candidates;
         for (const auto &[F, Own] : Found)
@@ -256,7 +259,7 @@ class Description {
                 return !isElsewhere(*F, FAM.getResult<TargetLibraryAnalysis>(const_cast<Function &>(*F)));
             return !Found.count(F) && isOfCxxLibrary(F->getName());
         };
-        // Callees may come after their callers.
+        // Repeat while functions are found, because a callee may come after its callers.
         for (size_t Before = Candidates.size() + 1; Candidates.size() < Before;) {
             Before = Candidates.size();
             llvm::erase_if(Candidates, [&](const Function *F) {
@@ -334,8 +337,8 @@ class Description {
             Json.attribute(Key, true);
     }
 
-    /// Describes a virtual table from the first function on, because pointers to the table point there. The offset to
-    /// the start of the object, the type, and the offsets of virtual bases are above it.
+    /// Describes a virtual table from the first function on, because the objects point there. The entries before it are
+    /// no functions: offsets of virtual bases, offset to the start of the object, and type.
     void describeTable(const GlobalVariable &Global) {
         line([&](json::OStream &Json) {
             Json.attribute("kind", "table");
@@ -398,7 +401,7 @@ PreservedAnalyses CallGraphPass::run(Module &M, ModuleAnalysisManager &AM) {
     if (sys::Process::GetEnv("QUIPU_CALLGRAPH").value_or("on") == "off")
         return PreservedAnalyses::all();
     auto &FAM = AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
-    // Bitcode from a compiler wrapper already contains its description.
+    // A module from bitcode that a compiler wrapper wrote already contains its description.
     if (any_of(M, isCounted) && none_of(M, isCountable))
         return PreservedAnalyses::all();
     const std::vector<std::string> Lines = Description(M, FAM).lines();

@@ -42,7 +42,7 @@ ClassTable::ClassTable(const Function &F, const Scopes &Within, const CountingPl
         if (Fresh)
             Groups.push_back({Of, &BB, LI.getLoopDepth(&BB)});
         Group &G = Groups[Entry->second];
-        // The block that is executed first dominates the others, if such a block exists.
+        // `First` becomes the block that dominates the others, if there is one.
         if (DT.isReachableFromEntry(&BB) && DT.dominates(&BB, G.First))
             G.First = &BB;
         G.Depth = std::max(G.Depth, LI.getLoopDepth(&BB));
@@ -67,7 +67,8 @@ CountClass &ClassTable::classOf(unsigned Group, unsigned Scope) {
     return All[Entry->second];
 }
 
-/// Adds a block to a group. The execution of the block counts at the first line of its scope.
+/// Adds the effort of a block to the classes of its group. The block itself (metric blocks) counts at the first line of
+/// the scope that it counts for.
 void ClassTable::addBlock(const BasicBlock &BB, unsigned Group) {
     if (Within.vanishes(BB))
         return;
@@ -93,7 +94,8 @@ void ClassTable::addBlock(const BasicBlock &BB, unsigned Group) {
     }
 }
 
-/// Sets the enclosing class of each class: the class of the nearest dominator with another number of executions.
+/// Sets the enclosing class of each class: the class of the nearest dominator in the same scope that is in another
+/// group.
 void ClassTable::nest(const DominatorTree &DT) {
     for (auto &[Key, Number] : Index) {
         const auto *Node = DT.getNode(Groups[Key.first].First);
@@ -139,7 +141,7 @@ CountClass &ClassTable::ofRow(unsigned Row, unsigned Scope) {
 }
 
 void ClassTable::addTransfer(unsigned Row, const Instruction &I, const Effort &Weight) {
-    // Lines with a common counter cannot be separated. The first line gets all bytes.
+    // Transfers with a common counter cannot be separated. The line of the first transfer gets all bytes.
     CountClass &C = ofRow(Row, Within.scopeOf(I));
     if (!C.Places.empty())
         return;

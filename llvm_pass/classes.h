@@ -35,9 +35,9 @@ struct PlaceEffort {
     Effort Code{};
 };
 
-/// Blocks of one scope that are executed equally often by flow conservation: a loop body, a loop header, one side of a
-/// branch. The number of executions is the sum over `Terms` of share × row. Row 0 is the visits of the function, and
-/// row i + 1 is its counter i.
+/// A class consists of the blocks of one scope that are always executed equally often, by flow conservation: for
+/// example a loop body, a loop header, or one side of a branch. Their number of executions is the sum over `Terms` of
+/// share × value. The value of row 0 is the visits of the function, the value of row i + 1 is its counter i.
 struct CountClass {
     unsigned Scope;                                  ///< index of the scope in the function (scopes.h)
     unsigned Depth = 0;                              ///< number of loops of the function around the class
@@ -55,13 +55,14 @@ class ClassTable {
 
     /// Adds a transfer of variable length. Its row counts bytes.
     void addTransfer(unsigned Row, const llvm::Instruction &I, const Effort &Weight);
-    /// Adds a class for the part of a row that the classes of the scope do not contain. The optimizer may move code
-    /// between blocks meanwhile, for example landing pads that a loop shares with its surroundings.
+    /// Adds a class for the part of the effort of a row that the classes of the scope do not contain, if there is such
+    /// a part. Code may have moved between blocks since its work was read, for example when a landing pad was split
+    /// that a loop shares with the code around it.
     void complete(unsigned Row, unsigned Scope, const Effort &Weight);
     /// Adds the classes of a callee that this function counts for.
     ///
-    /// ScopeOf: its scopes in this function. Blocks: each execution of these blocks is a visit of the callee; row
-    /// `VisitRow` counts additional visits. First: the row of its counter 0.
+    /// ScopeOf: index of the scope in this function, for each scope of the callee. Blocks: each execution of these
+    /// blocks is a visit of the callee; row `VisitRow` counts additional visits. First: the row of its counter 0.
     void addCallee(llvm::ArrayRef<CountClass> Classes, llvm::ArrayRef<unsigned> ScopeOf,
                    llvm::ArrayRef<const llvm::BasicBlock *> Blocks, std::optional<unsigned> VisitRow, unsigned First);
     std::vector<CountClass> take() { return std::move(All); }
@@ -85,12 +86,13 @@ class ClassTable {
     const Scopes &Within;
     std::vector<Group> Groups;
     llvm::DenseMap<const llvm::BasicBlock *, unsigned> GroupOf;
-    llvm::DenseMap<std::pair<unsigned, unsigned>, unsigned> Index; ///< keys: group and scope, or row and scope
-    llvm::DenseMap<std::pair<unsigned, unsigned>, unsigned> RowIndex;
+    llvm::DenseMap<std::pair<unsigned, unsigned>, unsigned> Index;    ///< index in All by group and scope
+    llvm::DenseMap<std::pair<unsigned, unsigned>, unsigned> RowIndex; ///< index in All by row and scope
     std::vector<CountClass> All;
 };
 
-/// Writes the member "classes" of a line of facts: the classes of a scope. Row numbers are increased by `Shift`.
+/// Writes the members "functions" and "classes" of a line of facts: the classes of a scope. Row numbers are increased
+/// by `Shift`.
 void writeClasses(llvm::json::OStream &Json, llvm::ArrayRef<CountClass> Classes, unsigned Scope, unsigned Shift);
 
 } // namespace quipu

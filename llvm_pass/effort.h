@@ -36,7 +36,7 @@ using ScopedWork = llvm::MapVector<unsigned, Work>;
 /// Work of one execution of each block. Blocks without an entry have no work.
 using BlockWork = llvm::DenseMap<const llvm::BasicBlock *, ScopedWork>;
 
-/// Returns whether an instruction counts as work. Phis and intrinsics for the compiler alone do not.
+/// Returns whether an instruction counts as work. PHI nodes, and intrinsics that produce no code, do not.
 bool isWork(const llvm::Instruction &I);
 
 /// Adds the effort of one execution of an instruction. A fused multiply-add is two operations. A vector operation
@@ -52,14 +52,15 @@ struct Transfer {
 
 /// Returns whether `I` is a transfer of variable length, whose bytes addEffort() does not count.
 bool isVariableTransfer(const llvm::Instruction &I);
-/// Returns the transfer of an instruction with isVariableTransfer().
+/// Returns the transfer of an instruction for which isVariableTransfer() is true.
 Transfer transferOf(llvm::Instruction &I);
 
-/// Returns whether `I` is a call that may run counted code, end the program or leave the function. Intrinsics and
-/// inline assembly are not.
+/// Returns whether `I` is a call of a function, which may run counted code, end the program, or leave the caller. Calls
+/// of intrinsics and of inline assembly are no real calls.
 bool isRealCall(const llvm::Instruction &I);
 
-/// Returns whether `I` is a real call that may not return: it may end the program, throw or jump.
+/// Returns whether `I` is a real call that may not return (it may end the program, throw or jump), or may return twice
+/// (setjmp).
 bool mayNotReturn(const llvm::Instruction &I);
 
 /// Adds `Factor` times `Other` to `Target`.

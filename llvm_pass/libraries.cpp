@@ -23,7 +23,7 @@ namespace {
 struct Nested {
     SmallVector<StringRef, 6> Names;
     StringRef Rest;          ///< text after the last name
-    bool IsLocal = false;    ///< the names belong to the enclosing function
+    bool IsLocal = false;    ///< a local entity: the names are the names of the enclosing function
     bool IsConst = false;    ///< a const member function
     bool IsTemplate = false; ///< the last name, or an operator after it, has template arguments
 
@@ -39,7 +39,8 @@ struct Nested {
     }
 };
 
-/// Reads one name with its preceding length and its ABI tags.
+/// Removes a name, with its preceding length and its ABI tags, from the start of `Rest`. Returns false if there is
+/// none.
 bool takeName(StringRef &Rest, StringRef &Name) {
     size_t Length = 0;
     Rest.consume_front("L"); // internal linkage
@@ -69,7 +70,7 @@ Nested nestedName(StringRef Rest) {
         Found.IsConst |= Rest.front() == 'K';
         Rest = Rest.drop_front();
     }
-    // St is namespace std; the other letters are classes in it.
+    // St is namespace std; S with another of these letters is a class in std.
     if (Rest.size() > 1 && Rest[0] == 'S' && StringRef("tabsiod").contains(Rest[1])) {
         Found.Names.push_back("std");
         Rest = Rest.drop_front(2);
@@ -95,8 +96,8 @@ bool isImplementationName(StringRef Name) {
                   [&](const char *End) { return StringRef(Lower).ends_with(End); });
 }
 
-/// Returns whether several files may define the function: inline functions, and templates. The arguments of a template
-/// may be types of one file.
+/// Returns whether several files may define the function: whether it is an inline function or a template. A template
+/// has local linkage if one of its arguments is a type of this file.
 bool isOfHeader(const Function &F, const Nested &Known) {
     return !is_contained(Known.scopes(), "_GLOBAL__N_1") &&
            (F.hasLinkOnceLinkage() || F.hasWeakODRLinkage() || F.hasAvailableExternallyLinkage() ||
@@ -143,7 +144,7 @@ bool Libraries::isInner(StringRef Name) const {
     const Nested Known = nestedName(Name);
     const ArrayRef<StringRef> Scopes = Known.scopes();
     if (Scopes.empty() || isOfCxxLibrary(Name))
-        return false; // the rules of the C++ library decide
+        return false; // selection.cpp has separate rules for the C++ library
     for (size_t I = 0; I < Scopes.size() && !Classes.contains(joined(Scopes.take_front(I + 1))); I++)
         if (isImplementationName(Scopes[I]) && (I > 0 || Scopes[I].starts_with("__")))
             return true;

@@ -12,8 +12,8 @@ namespace quipu {
 /// The header libraries of a module, found from linker names. Debug information, optimization and the folders of
 /// headers do not matter.
 ///
-/// A header library is an outermost namespace that contains an implementation namespace (`Impl`, `detail`, ...). All of
-/// its functions in this file may be defined in any file (inline functions and templates).
+/// A header library is an outermost namespace that contains an implementation namespace (`Impl`, `detail`, ...). All
+/// functions of this namespace that this file defines are inline functions or templates, which any file may define.
 class Libraries {
   public:
     explicit Libraries(const llvm::Module &M);
@@ -23,7 +23,7 @@ class Libraries {
     Owner ownerOf(const llvm::Function &F) const;
     /// Returns whether a function belongs to a header library or to the C++ library.
     bool isOfLibrary(const llvm::Function &F) const;
-    /// Returns whether a function outside of its library calls it directly.
+    /// Returns whether a function outside of the library of `F` calls `F` directly.
     bool isCalledFromOutside(const llvm::Function &F) const;
 
   private:

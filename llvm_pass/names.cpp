@@ -20,8 +20,8 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// Returns the readable name of a flang symbol: _QPname, _QMmodulePname or _QFhostPname. _QQmain is the main program,
-/// or a host without a name.
+/// Returns the readable name of a flang symbol: _QPname, _QMmodulePname or _QFhostPname. _QQmain is the main program. A
+/// host without a name (_QFP...) is also the main program.
 std::string fortranName(StringRef Name) {
     if (Name == "_QQmain")
         return "main program";
@@ -105,7 +105,7 @@ std::string nameOfKernel(StringRef Name) {
 }
 
 std::string shownName(StringRef Name, unsigned FirstLine, bool Fortran) {
-    // LLVM makes a function of each part of a coroutine between two suspensions.
+    // LLVM splits a coroutine; the function with this suffix continues the coroutine after a suspension.
     Name.consume_back(".resume");
     const std::string Line = FirstLine ? " line " + std::to_string(FirstLine) : "";
     if (auto [Host, Rest] = Name.split(".omp_task_entry."); Host.size() != Name.size())

@@ -47,8 +47,8 @@ std::string displayName(const llvm::Function &F);
 /// Returns the name in the source of a function that may have been inlined.
 std::string displayName(const llvm::DISubprogram &F);
 
-/// Returns the name that readers make from a linker name (agent/source/readable.py). The facts of a program contain
-/// readable names only if they differ.
+/// Returns the readable name that readers of facts derive from a linker name (agent/source/readable.py). The facts
+/// contain a readable name only if it differs from this name.
 std::string readableName(llvm::StringRef Name);
 
 /// Returns the linker name without the suffix of counted versions (versions.h).

@@ -26,8 +26,8 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// Functions without loops and calls, and with fewer instructions, get no hook, even if they looked larger before
-/// optimization. The two time stamps of a hook take as long as some hundred instructions.
+/// Functions with fewer instructions and without loops and calls get no hook, even if they were larger before
+/// optimization. The two time stamps of a visit take as long as about 100 instructions.
 constexpr size_t SmallFunction = 64;
 
 /// Details with fewer bytes are not compressed.
@@ -75,7 +75,7 @@ quipu_hook hookOf(const RegionFacts &Facts, const Filter &Selection, bool All) {
 /// Rows of weights, packed as in quipu.h.
 class PackedRows {
   public:
-    /// Additions: one more column, in rows of functions only.
+    /// Additions: value of a further column, which only rows of functions have; 0: no such column.
     void add(ArrayRef<int64_t> Row, int64_t Additions = 0) {
         uint64_t Columns = uint64_t{Additions != 0} << QUIPU_WEIGHTED;
         for (size_t I = 0; I < Row.size(); I++)
@@ -119,8 +119,8 @@ void addBytes(raw_ostream &Out, StringRef Bytes) {
     Out << Bytes;
 }
 
-/// Writes the scopes of a function; no scope if all are empty. Counters: for each scope, the last row that readers need
-/// even if it is empty; 0: none.
+/// Writes the scopes of a function; no scope if all are empty. Counters: for each scope except 0, the last row that
+/// readers need even if it is empty, + 1; 0: none.
 void addScopes(raw_ostream &Out, ArrayRef<Scope> All, ArrayRef<ScopedWork> Weights, ArrayRef<unsigned> Counters) {
     std::vector<PackedRows> Rows(All.size());
     bool Any = All.size() > 1;
@@ -147,8 +147,7 @@ void addScopes(raw_ostream &Out, ArrayRef<Scope> All, ArrayRef<ScopedWork> Weigh
     }
 }
 
-/// Returns the hash by which call paths are looked up. An inlined function and the same function on its own have
-/// different hashes, because both may be called at the same time.
+/// Returns the hash of a function, by which the runtime looks up links to it.
 uint64_t hashOf(const Identity &Known) { return xxHash64(Known.Name); }
 
 } // namespace
@@ -275,7 +274,8 @@ void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Ho
         Lines.push_back(jsonLine([&](json::OStream &Json) {
             writeIdentity(Json, *Within.scopes()[Scope].Function);
             Json.attribute("inlined", true);
-            // The first counter of the function is its visits.
+            // Row 0 of a scope is the visits of the scope. The rows of the function follow, so their numbers increase
+            // by 1.
             Json.attribute("counters", Facts.Counters[Scope]);
             writeClasses(Json, Facts.Classes, Scope, 1);
         }));

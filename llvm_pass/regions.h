@@ -29,17 +29,19 @@ struct RegionFacts : Identity {
     size_t Instructions = 0;
     llvm::SetVector<const llvm::Function *> Calls; ///< functions that it calls by name
     size_t IndirectCalls = 0;
-    std::vector<unsigned> Counters; ///< number of counters of the region, then of the rows of each scope
+    std::vector<unsigned>
+        Counters; ///< number of counters of the function; then, for each scope, its last row that readers need + 1
     std::vector<CountClass> Classes;
-    bool HasCallees = false; ///< its callees may be call paths
-    bool IsSmall = false;    ///< a hook would cost more than its worth, and no call path is below it
+    bool HasCallees = false; ///< it calls functions that may be separate call paths
+    bool IsSmall = false;    ///< it does too little work for a hook, and calls no function that may be a call path
 };
 
-/// Returns the facts of a function before the pass inserts code. Callees: the calls that it counts for.
+/// Returns the facts of a function before the pass inserts code. Callees: its calls of carried functions (carried.h).
 RegionFacts describe(const llvm::Function &F, const Identity &Self, const llvm::TargetLibraryInfo &TLI,
                      const CarriedCalls &Callees);
 
-/// Returns whether the function gets enter and exit, and otherwise how its counts are reported.
+/// Returns whether the function gets hooks (QUIPU_HOOKED), and otherwise how its counts are reported. All: small
+/// functions get hooks, too.
 quipu_hook hookOf(const RegionFacts &Facts, const Filter &Selection, bool All);
 
 /// Names, weights and scopes of all functions of a module (struct quipu_details of quipu.h).
@@ -63,11 +65,11 @@ class Details {
 /// An array of struct quipu_region of quipu.h: the function, and the scopes in it that have hooks.
 struct Descriptors {
     llvm::GlobalVariable *Whole;
-    std::vector<unsigned> PlaceOf; ///< index of the descriptor, by scope
+    std::vector<unsigned> PlaceOf; ///< index of the descriptor, by scope; 0 for scopes without hooks
 };
 
-/// Creates the descriptors of `F`. Rows: weights of `F`. Additions: additions that counting executes, per unit of each
-/// row (Counting::additions).
+/// Creates the descriptors of `F`. Weights: rows of weights of `F` (Counting::weights). Additions: additions that
+/// counting executes, per unit of each row (Counting::additions).
 Descriptors createDescriptors(llvm::Function &F, const RegionFacts &Self, quipu_hook Hook, const Scopes &Within,
                               llvm::ArrayRef<ScopedWork> Weights, llvm::ArrayRef<int64_t> Additions, Details &Into);
 

@@ -65,7 +65,7 @@ void emitKept(Module &M) {
     }
     std::string Directives = formatv(".ascii \"{0}\"\n.4byte ", Kind);
     Directives += std::to_string(Packed.size()) + ", " + std::to_string(Text.size()) + "\n";
-    // The lines are short because errors of the assembler quote them.
+    // The lines have a limited length, because error messages of the assembler quote them.
     for (StringRef Rest = toStringRef(Packed); !Rest.empty();
          Rest = Rest.drop_front(std::min<size_t>(4096, Rest.size())))
         Directives += ".ascii \"" + escaped(Rest.take_front(4096)) + "\"\n";

@@ -34,8 +34,8 @@ static bool marksRegions(StringRef Name) {
 bool isCountable(const Function &F) {
     if (isCounted(F) || marksRegions(F.getName()))
         return false;
-    // Functions with available_externally linkage are copies for inlining. Without optimization they are calls of the
-    // library.
+    // Functions with available_externally linkage are copies for inlining. Calls that are not inlined call the function
+    // of a library.
     if (F.isDeclaration() || F.hasAvailableExternallyLinkage() || F.hasFnAttribute(Attribute::Naked))
         return false;
     // A resolver of an ifunc runs during relocation and cannot call other libraries yet.
@@ -102,8 +102,8 @@ bool isLibrary(const Identity &Function) {
     if (Function.Display.find("std::") == std::string::npos &&
         Function.Display.find("__gnu_cxx::") == std::string::npos)
         return false;
-    // A class in a function. The demangled name begins with the result type of the function, so the linker name
-    // decides.
+    // A member of a class in a function. The demangled name begins with the result type of that function, so the linker
+    // name decides.
     if (StringRef Around = Function.Name; Around.consume_front("_ZZ"))
         return any_of(std::array{"NSt", "NKSt", "St", "NSs", "NKSs", "N9__gnu_cxx", "NK9__gnu_cxx"},
                       [&](const char *Prefix) { return Around.ltrim('Z').starts_with(Prefix); });

@@ -11,12 +11,13 @@ namespace quipu {
 /// Marks a function as decided: it is counted, or never will be.
 void markCounted(llvm::Function &F);
 
-/// Returns whether an earlier compilation decided on the function, so that the module is bitcode from a compiler
-/// wrapper.
+/// Returns whether markCounted() was called for the function, also in an earlier compilation that wrote the bitcode of
+/// this module.
 bool isCounted(const llvm::Function &F);
 
-/// Prevents inlining between counted and uncounted functions. Linked modules may contain both, and code must not have
-/// counters when it is inlined before counting. Returns whether there are counted functions.
+/// Prevents inlining between counted and uncounted functions. Linked modules may contain both. If counted code were
+/// inlined into a function that is counted later, its counters would count as work of this function. Returns whether
+/// there are counted functions.
 bool keepCountedApart(llvm::Module &M);
 
 /// Returns whether the function may be counted and is not counted yet.
@@ -38,7 +39,8 @@ bool isLibrary(const Identity &Function);
 /// Functions that the filter includes are never left out.
 bool isLeftOut(const Identity &Function, const Filter &Selection);
 
-/// Returns whether a function, inlined or not, is a separate call path by the filter and by the language.
+/// Returns whether a function, inlined or not, may be a separate call path: it is not left out (isLeftOut), and clang
+/// did not generate it for an OpenMP task or under a name that begins with .omp_.
 bool isShown(const Identity &Function, const Filter &Selection);
 
 } // namespace quipu

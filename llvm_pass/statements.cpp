@@ -56,7 +56,7 @@ unsigned countStatements(const Function &F) {
             if (!isStatement(I))
                 continue;
             Instructions++;
-            // Parameters are stored without a location.
+            // Stores of parameters have no location and do not count.
             if (const DILocation *Location = I.getDebugLoc().get(); Location && Location->getLine())
                 Lines.emplace(Location->getFile(), Location->getLine());
         }

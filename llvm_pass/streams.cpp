@@ -63,7 +63,8 @@ class Walks {
             add(L, I, Copy->getRawSource(), Bytes);
     }
 
-    /// Adds an access. Most: the bytes of one execution, if no previous access is on the same cache line.
+    /// Adds an access, unless an access that is always executed before is on the same cache line. Most: largest number
+    /// of bytes of one execution.
     void add(const Loop &L, const Instruction &I, Value *Address, int64_t Most) {
         if (!SE.isSCEVable(Address->getType()))
             return;

@@ -15,10 +15,10 @@ class Instruction;
 
 namespace quipu {
 
-/// The new bytes of memory that one execution of a load, a store or a transfer of constant length accesses, because its
-/// address grows by a constant stride in each iteration of the loop around it. An access next to another access on the
-/// same cache line accesses no new bytes. An instruction without an entry has no constant stride: its address is
-/// constant, is loaded from memory, or is unknown.
+/// Bytes in order: the new bytes of memory that one execution of an instruction accesses. The instruction is a load, a
+/// store, or a transfer of constant length, and its address grows by a constant stride in each iteration of the
+/// innermost loop around it. An access close to another access, on the same cache line, accesses no new bytes. Other
+/// instructions have no entry: their address is constant, is loaded from memory, or is unknown.
 using Streams = llvm::DenseMap<const llvm::Instruction *, int64_t>;
 
 Streams streamsOf(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);

@@ -20,15 +20,15 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// Least instructions of a visit that is worth a hook, before optimization. Optimization leaves a third to a half of
-/// them. The two time stamps of a hook take as long as about 100 instructions after optimization.
+/// Smallest number of instructions of a visit, before optimization, for which hooks are worthwhile. Optimization leaves
+/// a third to a half of them. The two time stamps of a visit take as long as about 100 instructions after optimization.
 constexpr uint64_t MuchWork = 2048;
 constexpr uint64_t Unlimited = ~uint64_t{0};
 /// Instructions that a call of a library function counts as.
 constexpr uint64_t LibraryCall = 64;
 
-/// Returns the trip count of a loop that ends at a constant, as far as code before optimization shows it. Exits into
-/// cold blocks are not the usual end.
+/// Returns an estimate of the largest trip count of a loop: the smallest constant with which an exit compares, + 1.
+/// Returns Unlimited if there is none. Exits to cold blocks do not count, because they are not the usual end.
 uint64_t tripsOf(const Loop &L, const SmallPtrSetImpl<const BasicBlock *> &Cold) {
     SmallVector<Loop::Edge, 4> Exits;
     L.getExitEdges(Exits);
@@ -142,10 +142,10 @@ class WorkEstimate {
 
     FunctionAnalysisManager &FAM;
     DenseMap<Function *, uint64_t> Of;
-    DenseMap<FunctionType *, SmallVector<Function *, 4>> Indirect; ///< callers of pointers of a type
+    DenseMap<FunctionType *, SmallVector<Function *, 4>> Indirect; ///< functions that call through pointers, by type
 };
 
-/// Returns whether places of hooks may be inserted into the function before optimization.
+/// Returns whether placeholders of hooks (marks.h) may be inserted into the function before optimization.
 bool takesPlaces(const Function &F) {
     // A coroutine has several parts with separate begins and ends.
     if (F.getName() == "main" || F.isPresplitCoroutine() ||
@@ -153,7 +153,7 @@ bool takesPlaces(const Function &F) {
         F.hasFnAttribute(Attribute::NoReturn))
         return false;
     for (const BasicBlock &BB : F) {
-        // A tail recursion could no longer become a loop.
+        // With a placeholder after the call, a tail recursion could no longer become a loop.
         for (const Instruction &I : BB)
             if (const auto *Call = dyn_cast<CallBase>(&I);
                 Call &&

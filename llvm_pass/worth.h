@@ -14,7 +14,7 @@ namespace quipu {
 
 struct Worth {
     bool IsMuch;      ///< a visit does much work compared with two time stamps
-    bool TakesPlaces; ///< places of hooks can be inserted before optimization, because it may be inlined
+    bool TakesPlaces; ///< it also may be inlined, and placeholders of hooks (marks.h) can be inserted before
 };
 
 /// Estimates the work of each function from the code before optimization, so that the result is the same at every
@@ -25,7 +25,8 @@ llvm::DenseMap<llvm::Function *, Worth> worthTiming(llvm::Module &M, llvm::Funct
 /// Returns whether this is the body of an OpenMP construct.
 bool isParallelRegion(const llvm::Function &F);
 
-/// Returns whether this is, or calls, a function of another file that does not belong to the compiler's libraries.
+/// Returns whether a call of `F` may run a function of another file that does not belong to the compiler's libraries:
+/// `F` is such a function, or a library function that calls one (qsort, creation of threads).
 bool isElsewhere(const llvm::Function &F, const llvm::TargetLibraryInfo &TLI);
 
 } // namespace quipu
