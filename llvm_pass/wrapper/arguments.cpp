@@ -103,7 +103,7 @@ constexpr std::array sourceSuffixes = {
     ".m"sv,   ".mm"sv,  ".cppm"sv, ".ccm"sv, ".cxxm"sv, ".c++m"sv, ".iim"sv, ".pcm"sv,
 };
 
-/// Returns whether the compiler precompiles the file and does not link it.
+/// Suffixes of files that the compiler precompiles, and does not link.
 constexpr std::array headerSuffixes = {
     ".h"sv, ".H"sv, ".hh"sv, ".hpp"sv, ".hxx"sv, ".iih"sv,
 };

@@ -82,8 +82,8 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
             command.push_back(argument);
         else if (const std::string known = quipu::forFlang(argument); !known.empty() || argument.empty())
             command.push_back(known);
-    // quipu/region.h is searched after the folders of the program. CPATH instead of an option: clang warns about
-    // options that an input does not use.
+    // The compiler shall search quipu/region.h after the folders of the program. clang gets the folder in CPATH and not
+    // in an option, because it warns about options that no input uses.
     if (wrapper.language == quipu::Language::Fortran) {
         if (line.compiles)
             command.push_back("-I" + library + "/api");
@@ -111,7 +111,7 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
     return command;
 }
 
-/// Exports how inlined functions are counted, from the option or the environment.
+/// Exports how inlined functions are measured, from the option or the environment.
 void exportInlined(const std::string &option) {
     const char *inherited = getenv("QUIPU_INLINED");
     const std::string wanted = !option.empty() ? option : inherited ? inherited : "";
@@ -132,8 +132,9 @@ void exportCallGraph(const std::string &option) {
     setenv("QUIPU_CALLGRAPH", option.c_str(), 1);
 }
 
-/// CMake looks for LLVM tools with the prefix of the compiler's name: quipu-llvm-ar next to quipu-cc. Without them it
-/// would find no tool, or a tool of another LLVM, which cannot read the bitcode.
+/// Returns whether this is the name of an LLVM tool. CMake looks for LLVM tools with the prefix of the compiler's name:
+/// quipu-llvm-ar next to quipu-cc. Without them it would find no tool, or a tool of another LLVM, which cannot read the
+/// bitcode.
 bool isTool(const std::string &name) {
     return name == "quipu-llvm-ar" || name == "quipu-llvm-ranlib" || name == "quipu-clang-scan-deps";
 }

@@ -131,8 +131,8 @@ std::string declaration(const Argument &argument) {
     return "type(MPI_" + kind + "), intent(in) :: " + name;
 }
 
-/// Returns a call of the procedure of mpif.h. The argument `ignored` is replaced by `instead`, because the constants
-/// for ignored arguments differ in mpi_f08.
+/// Returns a call of the procedure of mpif.h. The argument `ignored` is replaced by `instead`, because
+/// MPI_STATUS_IGNORE of mpi_f08 differs from that of mpif.h.
 std::string callOf(const Procedure &procedure, const std::string &ignored, const std::string &instead) {
     std::vector<std::string> names;
     names.reserve(procedure.arguments.size() + 1);
@@ -230,7 +230,8 @@ std::string f08Source(const std::set<std::string> &known, const std::string &key
 }
 
 std::string withWeakProcedures(std::string code) {
-    // The procedures that every program calls are not weak, because linkers may otherwise drop the library of the MPI.
+    // The procedures that every program calls are not weak. If all were weak, linkers could drop the library of the
+    // MPI.
     const std::set<std::string> everywhere = {"mpi_init_", "mpi_init_thread_", "mpi_finalize_", "mpi_comm_rank_"};
     const std::string declared = "\ndeclare void @mpi_", weak = "\ndeclare extern_weak void @mpi_";
     for (size_t at = code.find(declared); at != std::string::npos; at = code.find(declared, at + 1)) {

@@ -19,7 +19,7 @@ std::string lower(std::string text);
 /// for several MPIs can be linked into one program.
 std::string f08Source(const std::set<std::string> &known, const std::string &key);
 
-/// Returns the LLVM IR of this module, with weak procedures if the MPI may not have them.
+/// Returns `code`, the LLVM IR of this module, with weak declarations of the procedures that the MPI may not have.
 std::string withWeakProcedures(std::string code);
 
 } // namespace quipu

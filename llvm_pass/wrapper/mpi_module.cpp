@@ -163,8 +163,8 @@ std::string problemIn(const std::string &log) {
     return text.substr(0, text.find('\n'));
 }
 
-/// Makes `mpi_f08` in this folder, with an archive of its procedures. Returns the reason of a failure, or an empty
-/// text.
+/// Makes `mpi_f08` in this folder, with an archive of its procedures. Returns an empty text, or the reason of a
+/// failure.
 std::string makeF08(const std::string &folder, const std::string &key, const std::string &compiler,
                     const std::string &includes) {
     const std::string source = folder + "/mpi_f08.f90", code = folder + "/mpi_f08.ll", object = folder + "/mpi_f08.o",
@@ -248,7 +248,7 @@ bool isLibrary(const std::string &argument) {
     const auto endsWith = [&](const std::string &end) {
         return argument.size() > end.size() && argument.compare(argument.size() - end.size(), end.size(), end) == 0;
     };
-    if (argument.compare(0, 2, "-f") == 0) // the pass
+    if (argument.compare(0, 2, "-f") == 0) // -fpass-plugin=
         return false;
     return argument.compare(0, 2, "-l") == 0 || endsWith(".a") || endsWith(".so") ||
            argument.find(".so.") != std::string::npos;

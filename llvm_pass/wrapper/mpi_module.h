@@ -9,14 +9,14 @@
 namespace quipu {
 
 /// Makes `use mpi` and `use mpi_f08` work with an MPI whose modules were written by gfortran, which flang cannot read.
-/// In `command`, the command line of flang, it inserts a folder with other modules before the folder with the modules
+/// Inserts a folder with other modules into `command` (the command line of flang), before the folder with the modules
 /// of gfortran.
 ///
 /// The module `mpi` has the declarations of mpif.h, and the procedures of mpi.h as external procedures. For `mpi_f08`
-/// see mpi_f08.h. The modules are compiled at the first call, and stored in
-/// ${XDG_CACHE_HOME:-~/.cache}/quipu/fortran for each compiler, mpif.h and version of this program. The command line is
-/// not changed if the folders contain no mpi.mod, or an mpi.mod that flang can read. If a module that a source uses
-/// cannot be made, a line on stderr gives the reason.
+/// see mpi_f08.h. The modules are compiled at the first call, and stored in ${XDG_CACHE_HOME:-~/.cache}/quipu/fortran
+/// for each compiler, mpif.h and version of this program. The command line is not changed if the folders contain no
+/// mpi.mod, or an mpi.mod that flang can read. If a source uses a module that cannot be made, the function prints a
+/// line with the reason on stderr.
 void addMpiModule(std::vector<std::string> &command);
 
 /// Adds the archives of all compiled modules `mpi_f08` to the command line of a linker. The linker takes only the

@@ -10,8 +10,8 @@ namespace quipu {
 /// Returns the file that execvp would run, without resolving links; empty if there is none.
 std::string findProgram(const std::string &name);
 
-/// Returns the plugin in `library` that `compiler` can load: QuipuPass-N.so for a compiler of LLVM N. Empty if there is
-/// none; `problem` then has the reason and advice, or is also empty if the compiler does not exist.
+/// Returns the plugin in the folder `library` that `compiler` can load: QuipuPass-N.so for a compiler of LLVM N. Empty
+/// if there is none; `problem` then has the reason and advice, or is also empty if the compiler does not exist.
 std::string pluginFor(const std::string &compiler, const std::string &library, std::string &problem);
 
 /// Returns a tool (llvm-ar) of the compiler's LLVM: next to the compiler, or else in PATH with the version in its name.

@@ -37,15 +37,15 @@ std::string programFolder();
 /// MPI wrappers QUIPU_MPICC, QUIPU_MPICXX or QUIPU_MPIFC (default: mpicc, mpicxx, mpifort).
 std::string compilerOf(const Wrapper &wrapper);
 
-/// Marks in the environment that a wrapper of this kind calls a compiler. Returns an error if the compiler is, or
-/// calls, a wrapper of the same kind (a variable names a wrapper, or a link in PATH has the name of the compiler);
-/// otherwise an empty text.
+/// Returns an error message if a wrapper would call itself without end: its compiler is, or calls, a wrapper of the
+/// same kind. (A variable may name a wrapper, or a link in PATH may have the name of the compiler.) Otherwise returns
+/// an empty text, and marks in the environment (QUIPU_WRAPPERS) that a wrapper of this kind calls a compiler.
 std::string wayBack(const std::string &name, const Wrapper &wrapper);
 
-/// Reads the options that smpicc or smpicxx adds (or the wrappers in QUIPU_SMPICC, QUIPU_SMPICXX). Returns false if the
-/// wrapper cannot be run.
+/// Reads the options that the compiler wrapper of SMPI adds (smpicc, smpicxx, smpif90, or the value of QUIPU_SMPICC,
+/// QUIPU_SMPICXX, QUIPU_SMPIF90). Returns false if the wrapper cannot be run.
 bool simulatedMpi(Language language, Additions &additions);
-/// Returns the name of this compiler wrapper.
+/// Returns the name of the compiler wrapper of SMPI.
 std::string simulatedMpiCompiler(Language language);
 
 /// Converts an argument for gfortran to an argument for flang. Returns an empty text if flang does not support the
