@@ -1,5 +1,5 @@
 ; SPDX-License-Identifier: Apache-2.0
-; Callers in the same file count for small functions: the call alone says how often they were visited.
+; Callers in the same file count for small functions: each execution of the call is a visit of the callee.
 ; RUN: %quipu -S %s | %check %s
 
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
@@ -8,7 +8,8 @@ target triple = "x86_64-pc-linux-gnu"
 @sink = global i32 0
 $inline = comdat any
 
-; Without branches there is nothing to count, so that the body is that of the source, and keeps what is known of it.
+; A function without branches needs no counter. The counted version therefore has the code and the attributes of the
+; source.
 ; CHECK-LABEL: define internal i32 @same.quipu(i32 %n)
 ; CHECK-NEXT: mul i32
 ; CHECK-NEXT: ret i32
@@ -17,7 +18,7 @@ define i32 @same(i32 %n) nounwind willreturn memory(none) {
   ret i32 %r
 }
 
-; Another file may have optimized its copy differently: its name says what its counters mean.
+; Another file may contain a differently optimized copy, so the name contains a hash of the meaning of the counters.
 ; CHECK-LABEL: define linkonce_odr hidden i32 @inline.quipu.
 ; CHECK-SAME: (i32 %n, ptr nest %quipu.counters)
 define linkonce_odr i32 @inline(i32 %n) nounwind willreturn comdat {
@@ -30,7 +31,7 @@ end:
   ret i32 %n
 }
 
-; All that it calls is counted here: no hook, and its own callers may count for it in turn.
+; This function counts for all of its callees. It therefore needs no hook, and its callers may count for it.
 ; CHECK-LABEL: define internal i32 @outer.quipu(i32 %n, ptr nest %quipu.counters)
 ; CHECK-NOT: @quipu_
 ; CHECK: call i32 @same.quipu(i32 %n)
@@ -45,7 +46,7 @@ define i32 @outer(i32 %n) nounwind {
   ret i32 %c
 }
 
-; Where what comes before may end the function, the caller counts the call.
+; An earlier call may not return. The caller therefore counts this call with a separate counter.
 ; CHECK-LABEL: define internal i32 @after.quipu(
 ; CHECK: call void @unknown()
 ; CHECK: add i64
@@ -57,7 +58,7 @@ define i32 @after(i32 %n) nounwind {
 }
 declare void @unknown()
 
-; Functions that call themselves are not counted by others.
+; Callers do not count for functions that call themselves.
 ; CHECK-LABEL: define internal i32 @again.quipu(i32 %n)
 ; CHECK: @quipu_enter
 ; CHECK: call i32 @again.quipu(
@@ -72,7 +73,7 @@ end:
   ret i32 %n
 }
 
-; Plain versions call code without a decision.
+; Plain versions call plain versions directly, without the decision at the entry.
 ; CHECK-LABEL: define internal i32 @outer.quipu.plain(i32 %n)
 ; CHECK: call i32 @same.quipu(i32 %n)
 ; CHECK: call i32 @inline.quipu.plain(i32 %a)

@@ -1,5 +1,5 @@
 ; SPDX-License-Identifier: Apache-2.0
-; A call that may throw becomes an invoke whose cleanup leaves the region
+; A call that may throw becomes an invoke; its cleanup contains the exit of the region.
 ; RUN: %quipu -S %s | %check %s
 
 declare void @callee()

@@ -1,5 +1,5 @@
 ; SPDX-License-Identifier: Apache-2.0
-; Every function leaves one line of facts in a section that is not loaded, and compressed.
+; The pass writes one line of facts per function into a compressed section that is not loaded at run time.
 ; RUN: %quipu -S %s | %check %s
 
 ; CHECK: module asm ".pushsection .quipu.facts,\22\22,@progbits"

@@ -1,6 +1,6 @@
 ; SPDX-License-Identifier: Apache-2.0
-; A function that the filter leaves out is quiet: it counts for the call path that is active. One that the filter names
-; has a hook, however small it is.
+; A function that the filter excludes has no hooks: its work counts for the active call path. A function that the filter
+; includes by its name has hooks, even if it is small.
 ; RUN: printf 'SCOREP_REGION_NAMES_BEGIN\nEXCLUDE *\nINCLUDE MANGLED\nkept\nSCOREP_REGION_NAMES_END\n' > %t.filter
 ; RUN: env QUIPU_FILTER=%t.filter %quipu -S %s | %check %s
 ; RUN: printf 'SCOREP_REGION_NAMES_BEGIN\nkept\n' > %t.bad

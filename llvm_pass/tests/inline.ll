@@ -1,6 +1,6 @@
 ; SPDX-License-Identifier: Apache-2.0
-; On x86-64 the usual way of entering and leaving a region, which reads no clock, is inline; the runtime is called
-; otherwise, and preserves the registers of the usual way.
+; On x86-64, the common case of enter and exit, which reads no clock, is inline. For all other cases, the code calls
+; functions of the runtime that preserve all registers.
 ; RUN: %quipu -S %s | %check %s
 
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
@@ -26,8 +26,8 @@ define void @caller() nounwind {
   ret void
 }
 
-; One counter for each way through a function that calls nothing, and none for its visits. Who calls the counted version
-; brings the counters.
+; A function without calls has one counter per path, and no counter of visits. The caller of the counted version passes
+; the counters.
 ; CHECK-LABEL: define internal i32 @choose.quipu(i32 %a, i32 %b, ptr nest %quipu.counters)
 ; CHECK: %quipu.path = phi i64
 ; CHECK: getelementptr inbounds i64, ptr %quipu.counters, i64 %quipu.path

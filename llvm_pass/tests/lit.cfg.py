@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lit configuration: the IR that the pass makes. Run by tests/native/test_pass.py, or by hand:
+"""Configure lit for the tests of the IR that the pass writes. tests/native/test_pass.py runs them; by hand:
 
 lit -D plugin=PATH/QuipuPass-19.so -D llvm=/usr/lib/llvm-19/bin llvm_pass/tests
 """

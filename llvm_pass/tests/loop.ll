@@ -1,10 +1,10 @@
 ; SPDX-License-Identifier: Apache-2.0
-; A loop with a known trip count is not counted block by block: its exit value is a closed form of %n.
+; A loop with a known trip count has no counter inside: its count is a closed form of %n, added at the exit.
 ; RUN: %quipu -S %s | %check %s
 
-; Weights: a visit is entry and done, without the iterations; 1 in the counter is an iteration of 6 instructions with an
-; addition and a load of 8 bytes in order.
-; Packed (quipu.h): columns that are not 0, and their values. A visit adds once to the counter: the last column.
+; Weights: a visit contains the blocks entry and done, without the iterations. One unit of the counter is an iteration:
+; 6 instructions with one floating-point addition and one load of 8 bytes in order. Format of a packed row (quipu.h):
+; mask of the columns that are not 0, then their values. The last column shows that a visit adds once to the counter.
 ; CHECK: @quipu.region.sum = private global {{.*}} i32 0, i32 0, i32 1, i32 0,
 ; CHECK: @quipu.details = private constant {{.*}}\83\08\02\03\01\B7\05\01\06\01\01\01\08\08
 

@@ -1,6 +1,7 @@
 ; SPDX-License-Identifier: Apache-2.0
-; Many calls of the runtime pass a region only: a function of the file adds the slot. The region is in a
-; register that programs rarely use. Before LLVM 17, functions that preserve all registers lose their result.
+; If a file contains many calls of the runtime, these calls pass the region only, and a function of the file adds the
+; slot. The region is in a register that programs rarely use (nest). Before LLVM 17, the calls pass the slot, because
+; functions with preserve_all lost their result.
 ; RUN: %quipu -S %s | %check %s
 
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"

@@ -1,5 +1,6 @@
 ; SPDX-License-Identifier: Apache-2.0
-; The addition to the counter of a path is on the edges that decide the path, with a constant index.
+; The addition to the counter of a path moves to the edges that decide the path, where the index of the counter is
+; constant.
 ; RUN: %plain -passes=quipu-path-edges -S %s | %check %s
 
 ; CHECK-LABEL: define i32 @paths(
@@ -30,7 +31,7 @@ end:
   ret i32 %result
 }
 
-; A store of the program stays where it is.
+; A store of the program (without the alias scope of counters) does not move.
 ; CHECK-LABEL: define void @other(
 ; CHECK: phi i64
 ; CHECK: store i64

@@ -1,5 +1,5 @@
 ; SPDX-License-Identifier: Apache-2.0
-; Where setjmp may return twice, every block counts in memory, and the frames that longjmp left end at once.
+; In a function that calls setjmp, every block counts in memory. After the call, the frames that a longjmp has left end.
 ; RUN: %quipu -S %s | %check %s
 
 declare i32 @setjmp(ptr) returns_twice

@@ -1,5 +1,6 @@
 ; SPDX-License-Identifier: Apache-2.0
-; Code for shared libraries has no variables of threads: a table of the runtime says where a call path goes on.
+; Code for shared libraries has no slots in thread-local memory. It finds the link to the region in a table of the
+; runtime.
 ; RUN: %quipu -S %s | %check %s
 
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"

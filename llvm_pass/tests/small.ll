@@ -1,5 +1,5 @@
 ; SPDX-License-Identifier: Apache-2.0
-; A small function without loops and calls has no hook, unless all are asked for.
+; A small function without loops and calls has no hooks, except with QUIPU_ALL.
 ; RUN: %quipu -S %s | %check %s
 ; RUN: env QUIPU_ALL=1 %quipu -S %s | %check --check-prefix=ALL %s
 

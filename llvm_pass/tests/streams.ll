@@ -1,10 +1,10 @@
 ; SPDX-License-Identifier: Apache-2.0
-; Bytes in order, the last column: what an address reaches anew that grows by a constant stride. What is gathered walks
-; nowhere.
+; Bytes in order (last column): new bytes that an access reaches because its address grows by a constant stride. An
+; address that is loaded from memory (gather) has no such bytes.
 ; RUN: %quipu -S %s | %check %s
 
-; An iteration: 12 instructions, 2 operations, 3 loads of 20 bytes, of which 12 are in order.
-; Packed (quipu.h): columns 0, 1, 2, 4, 5, 7 and 9.
+; One iteration: 12 instructions, 2 floating-point operations, and 3 loads of 20 bytes in total, of which 12 are in
+; order. Format of a packed row: see quipu.h. The columns 0, 1, 2, 4, 5, 7 and 9 are not 0.
 ; CHECK: @quipu.details = {{.*}}\B7\05\01\0C\02\02\03\14\0C\00"
 
 define double @gather(ptr %values, ptr %columns, ptr %x, i64 %n) {

@@ -1,12 +1,12 @@
 ; SPDX-License-Identifier: Apache-2.0
-; A small function keeps its code for processes that are not measured, and the counted version is a function beside it.
+; A small function gets a plain version, for processes that are not measured, and a separate counted version.
 ; RUN: %quipu -S %s | %check %s
 
 $inline = comdat any
 
 ; CHECK: @quipu_measuring = external global i32
 
-; The only version: what a visit costs is nothing beside what such a function does.
+; A function with variable arguments cannot be copied. It has only the counted version.
 ; CHECK-LABEL: define void @varies(ptr %p, ...)
 ; CHECK: call ptr @quipu_enter(
 define void @varies(ptr %p, ...) nounwind {
@@ -14,7 +14,7 @@ define void @varies(ptr %p, ...) nounwind {
   ret void
 }
 
-; Counted functions call counted ones, and all else keeps the name.
+; Counted versions call counted versions.
 ; CHECK-LABEL: define internal i32 @outer.quipu(i32 %n)
 ; CHECK: call i32 @inline.quipu(i32 %n)
 ; CHECK: ret i32
@@ -23,7 +23,7 @@ define i32 @outer(i32 %n) nounwind {
   ret i32 %r
 }
 
-; The linker keeps one of several copies, so that it has to be one that other files can call.
+; The linker keeps one of the copies of an inline function, so the counted version must be visible to other files.
 ; CHECK-LABEL: define linkonce_odr hidden i32 @inline.quipu(i32 %n) unnamed_addr {{.*}}comdat
 define linkonce_odr i32 @inline(i32 %n) nounwind comdat {
   %r = mul i32 %n, 3
@@ -32,7 +32,8 @@ define linkonce_odr i32 @inline(i32 %n) nounwind comdat {
 
 declare void @unknown()
 
-; The name is that of an entry that decides, if plain code calls the function: that calls the code behind it.
+; If plain code calls the function, the plain version and the decision are separate functions. The function that decides
+; has the name of the source.
 ; CHECK-LABEL: define linkonce_odr i32 @inline(i32 %{{.*}}) {{.*}}comdat
 ; CHECK: load i32, ptr @quipu_measuring
 ; CHECK: tail call i32 @inline.quipu.plain(
@@ -41,7 +42,7 @@ declare void @unknown()
 ; CHECK-LABEL: define linkonce_odr hidden i32 @inline.quipu.plain(i32 %n) unnamed_addr {{.*}}comdat
 ; CHECK-NEXT: mul i32
 ; CHECK-NEXT: ret i32
-; An entry saves no registers: so code with calls is behind one, too.
+; A function with calls also gets a separate entry, because an entry without calls saves no registers.
 ; CHECK-LABEL: define i32 @outer(i32 %{{.*}})
 ; CHECK-NEXT: load i32, ptr @quipu_measuring
 ; CHECK-NEXT: icmp eq
