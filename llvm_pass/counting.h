@@ -111,8 +111,8 @@ class Counting {
     std::optional<PathNumbers> Paths; ///< if set, the plan consists of path counters
     CountingPlan Plan;
     std::vector<Site> Sites; ///< transfers of variable length; insert() adds the edges and the visits of callees
-    llvm::SmallPtrSet<const llvm::Loop *, 16>
-        Transparent; ///< loops in simplified form that end, and in which every call returns
+    /// Loops in simplified form that can end, and in which every call returns.
+    llvm::SmallPtrSet<const llvm::Loop *, 16> Transparent;
     llvm::Value *Counters = nullptr;
     llvm::MDNode *Scope = nullptr;                                                ///< alias scope of the counters
     llvm::MapVector<std::pair<llvm::Loop *, unsigned>, llvm::AllocaInst *> Slots; ///< local variable of each count

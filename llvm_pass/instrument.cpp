@@ -365,8 +365,8 @@ class FunctionInstrumenter {
         AllocaInst *Visit;
         bool IsShared; ///< whether the code of the hook is shared in the module
     };
-    SmallVector<Hooked, 4>
-        Hooks; ///< hooks to be replaced by inline code or calls of shared functions, except the enter of F
+    /// Hooks to be replaced by inline code or by calls of shared functions, except the enter of `F` itself.
+    SmallVector<Hooked, 4> Hooks;
     bool CountsVisits = false; ///< whether the counters contain the visits
     std::optional<Decision> Decides;
 };

@@ -63,8 +63,8 @@ class Marks {
     llvm::StringMap<Identity> ByName;
     llvm::DenseMap<const llvm::DISubprogram *, const Identity *> ByScope;
     llvm::DenseMap<uint64_t, const Identity *> ByNumber;
-    mutable llvm::DenseMap<const llvm::DISubprogram *, const Identity *>
-        Copies; ///< subprograms that are not in ByScope, for example clones; null: no mark
+    /// Identities of subprograms that are not in ByScope, for example of clones; null: no mark.
+    mutable llvm::DenseMap<const llvm::DISubprogram *, const Identity *> Copies;
 };
 
 } // namespace quipu

@@ -29,8 +29,8 @@ struct RegionFacts : Identity {
     size_t Instructions = 0;
     llvm::SetVector<const llvm::Function *> Calls; ///< functions that it calls by name
     size_t IndirectCalls = 0;
-    std::vector<unsigned>
-        Counters; ///< number of counters of the function; then, for each scope, its last row that readers need + 1
+    /// Element 0: number of counters of the function. Element of another scope: its last row that readers need, + 1.
+    std::vector<unsigned> Counters;
     std::vector<CountClass> Classes;
     bool HasCallees = false; ///< it calls functions that may be separate call paths
     bool IsSmall = false;    ///< it does too little work for a hook, and calls no function that may be a call path

@@ -88,8 +88,8 @@ class Scopes {
     BlockWork Work;
     llvm::DenseMap<const llvm::Instruction *, unsigned> Placed; ///< scope of each instruction that is not in scope 0
     llvm::DenseMap<Instance, unsigned> Known;
-    llvm::MapVector<Instance, std::pair<unsigned, const llvm::BasicBlock *>>
-        Seen; ///< scope of the call, and the first block with its code
+    /// For each inlined call, its scope and the first block with its code.
+    llvm::MapVector<Instance, std::pair<unsigned, const llvm::BasicBlock *>> Seen;
     llvm::DenseSet<Instance> Marked;
     std::vector<Hook> Hooks;
     llvm::DenseSet<const llvm::BasicBlock *> Vanishing;
