@@ -84,9 +84,9 @@ QUIPU_INLINE void quipu_activate(struct quipu_thread *thread, struct quipu_frame
     __atomic_store_n(&thread->here, node, __ATOMIC_RELAXED);
 }
 
-/* Activates a call path in a new frame, for which there must be memory. Until the frame is innermost, a measured signal
- * handler may use the same frame. It is therefore filled twice: before, for handlers that run directly after, and then
- * again. */
+/* Activates a call path in a new frame. The caller has checked that there is a free frame. Until the new frame is
+ * innermost, a measured signal handler may use the same memory. The frame is therefore filled twice: before it becomes
+ * innermost, and again after that. */
 QUIPU_INLINE struct quipu_frame *quipu_push(struct quipu_thread *thread, struct quipu_node *node, uint64_t *counters) {
     struct quipu_frame *frame = thread->top + 1;
     struct quipu_node *back = thread->here;

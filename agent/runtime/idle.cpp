@@ -7,7 +7,7 @@
 namespace quipu {
 namespace {
 
-/* Deeper recursion uses the slow path. */
+/* Largest number of frames. Deeper recursion uses the slow path. */
 constexpr size_t depth = size_t{1} << 15;
 
 /* State of a thread that is not measured. Most of it is address space until it is used. */
@@ -26,7 +26,7 @@ pthread_key_t key;
 pthread_once_t once = PTHREAD_ONCE_INIT;
 bool has_key;
 uint64_t shared_counters[QUIPU_MOST_COUNTERS]; /* used if there is no memory */
-__thread bool reserving;                       /* mmap may be a function of the program with hooks */
+__thread bool reserving;                       /* in take_idle(): mmap may be a function of the program with hooks */
 
 /* Unused states. Not protected by the lock, which another thread may hold while this process forks. */
 Idle *unused;
@@ -37,8 +37,8 @@ void give_back(Idle *idle) {
     }
 }
 
-/* Runs at the end of a thread. Slots of functions (inlined.h) point to its link until the thread has ended, so the
- * memory stays allocated and the next thread reuses it. */
+/* Runs at the end of a thread. Slots (inlined.h) of the thread may still point to the link of this state. The memory
+ * therefore stays allocated, and the next thread reuses it. */
 void end(void *ended) {
     auto *idle = static_cast<Idle *>(ended);
     if (quipu_current == &idle->shared)
@@ -46,7 +46,7 @@ void end(void *ended) {
     give_back(idle);
 }
 
-/* Null if there is no memory. */
+/* Returns an unused or a new state; null if there is no memory. */
 Idle *take_idle() {
     Idle *const idle = __atomic_exchange_n(&unused, nullptr, __ATOMIC_ACQUIRE);
     for (Idle *other = idle ? idle->next : nullptr; other;) {
@@ -59,7 +59,7 @@ Idle *take_idle() {
 
 void make_key() { has_key = pthread_key_create(&key, end) == 0; }
 
-/* Null if there is no memory. */
+/* Returns the state of this thread; null if there is no memory. */
 Idle *idle_state() {
     pthread_once(&once, make_key);
     if (!has_key)

@@ -6,17 +6,18 @@
 
 #include "quipu.h"
 
-/* The result of entering a region from a node. */
+/* A link: the stored result of entering a region from a node, so that the next entry needs no search. */
 struct quipu_link {
     struct quipu_node *from;
     uint64_t region;       /* id of the entered region */
     struct quipu_node *to; /* the node that becomes active */
-    uint64_t *counters;    /* counters of the call path; unused counters if it has no memory */
+    uint64_t *counters;    /* counters of the call path; if it has none, counters that nobody reads */
     uint64_t *visits;
-    struct quipu_folded *folded; /* if not NULL, the region counts with its caller, and the link is not in the table */
+    struct quipu_folded *folded; /* not NULL: the region counts with its caller (folding.cpp), with no table entry */
 };
 
-/* A node in the mapped file. It begins like quipu_profile_node. */
+/* A node, which is a call path of one thread, in the mapped profile. It has the layout of quipu_profile_node, and then
+ * the metrics. */
 struct quipu_node {
     uint32_t id;
     uint32_t parent;
@@ -30,10 +31,11 @@ struct quipu_node {
     uint64_t metrics[QUIPU_METRIC_COUNT];
 };
 
-/* At every QUIPU_REVIEW_VISITS-th visit of a call path, its hooks may lose their clock (budget.h). */
+/* At every QUIPU_REVIEW_VISITS-th visit of a call path, the runtime decides whether its visits keep their time stamps
+ * (budget.h). */
 enum { QUIPU_TABLE_ENTRIES = 1024, QUIPU_REVIEW_VISITS = 1024 };
 
-/* State of a thread in the mapped file. It begins like quipu_profile_thread. */
+/* State of a thread in the mapped profile. It has the layout of quipu_profile_thread. */
 struct quipu_thread {
     uint32_t location;
     uint32_t in_use;
@@ -41,17 +43,17 @@ struct quipu_thread {
     uint64_t last;
     struct quipu_frame *top; /* innermost active frame */
     struct quipu_frame *limit;
-    /* Recently followed links. The link from a node to a region is at QUIPU_TABLE_INDEX(salt, hash), or not in the
-     * table. No entry is NULL. A second table contains links that need no clock, because both nodes charge the same
-     * node. */
+    /* Recently followed links. The link from a node (salt) to a region (hash) is at QUIPU_TABLE_INDEX(salt, hash), or
+     * not in the table. No entry is NULL. A second table follows, with QUIPU_TABLE_ENTRIES entries: links that need no
+     * clock, because the time of both nodes belongs to the same node. */
     struct quipu_link **table;
     uint64_t clock; /* enum quipu_profile_clock */
-    void *own;      /* private to the runtime; NULL: nothing is measured */
+    void *own;      /* private to the runtime; NULL: the thread is not measured */
 };
 
 #define QUIPU_TABLE_INDEX(salt, hash) (((salt) + (hash)) & (QUIPU_TABLE_ENTRIES - 1))
 
-/* Not 0 while this process is measured: functions of which the pass made two versions use the counted one. */
+/* Not 0 while this process is measured. Functions of which the pass made two versions then use the counted version. */
 #ifdef __cplusplus
 extern "C"
 #else
@@ -59,7 +61,7 @@ extern
 #endif
     __attribute__((visibility("default"))) uint32_t quipu_measuring;
 
-/* NULL until the thread enters its first region, and in processes that are not measured. */
+/* The state of this thread; NULL until the thread calls the runtime for the first time. */
 #ifdef __cplusplus
 extern "C"
 #else
@@ -80,8 +82,8 @@ extern
 /* The local variable of a visit in a function with inline hooks.
  *
  * A visit without a clock has no frame: it activates the node of the link, and at its end the previous node. `top` is
- * then the innermost frame at the begin; if it differs at the end, frames are still open. Otherwise `top` is the frame
- * of the visit, with QUIPU_FRAMED. */
+ * then the innermost frame at the begin of the visit. If another frame is innermost at the end, the runtime must end
+ * frames. For a visit with a clock, `top` is the address of its frame plus QUIPU_FRAMED. */
 struct quipu_visit {
     uint64_t top;
     struct quipu_node *back; /* previously active node */
@@ -90,8 +92,9 @@ struct quipu_visit {
 enum { QUIPU_FRAMED = 1 };
 
 /* Copies of quipu_measuring, and per thread of quipu_active_node, in a program. The program accesses its copies without
- * a table of addresses. Libraries have no copies. Until the runtime sets a copy of quipu_active_node, it is the address
- * of an active node without links. A program first calls quipu_know_program. A process may contain several programs. */
+ * the table of addresses (GOT) that variables of a library need. Libraries have no copies. Until the runtime sets a
+ * copy of quipu_active_node, it is the address of an active node without links. A program first calls
+ * quipu_know_program. A process may contain several programs. */
 struct quipu_program {
     struct quipu_program *next;
     uint32_t *measuring;
@@ -103,15 +106,16 @@ extern "C"
     __attribute__((visibility("default"))) void
     quipu_know_program(struct quipu_program *program);
 
-/* Slots. Each region of a program has one slot per thread. It points to the link without a clock that was followed last
- * to this region, or to a link whose `from` is NULL. Links live as long as the process. One comparison therefore
- * decides whether the link is correct, whatever a signal handler did before. If it is not, the pass calls these
- * functions. They preserve all registers except the register of the result (calling convention preserve_all), so the
- * common case saves none. x86-64 only. */
+/* Slots. Each region of a program has one slot per thread. The slot points to the link that needs no clock and by which
+ * the thread entered the region last; at first, to a link whose `from` is NULL. Links live as long as the process. One
+ * comparison, of `from` with the active node, therefore decides whether the link is correct, whatever a signal handler
+ * did before. If it is not, instrumented code calls the following functions. They preserve all registers except the
+ * register of the result (calling convention preserve_all), so the common case saves none. x86-64 only. */
 #ifdef __cplusplus
 extern "C" {
 #endif
 #pragma GCC visibility push(default)
+/* Returns the link whose `visits` and `counters` belong to the visit. */
 struct quipu_link *quipu_count_missed(struct quipu_region *region, struct quipu_link **slot);
 /* Begins the visit, and returns the counters of the call path. */
 uint64_t *quipu_enter_missed(struct quipu_region *region, struct quipu_link **slot, struct quipu_visit *visit);

@@ -14,7 +14,8 @@
 #define QUIPU_CONSTEXPR
 #endif
 
-/* Raise it when a meaning changes without a change of the layout. A changed layout changes the number automatically. */
+/* Raise this number when a meaning changes without a change of the layout. A changed layout changes the number
+ * automatically. */
 enum { QUIPU_INTERFACE_REVISION = 8 };
 
 static inline QUIPU_CONSTEXPR uint32_t quipu_interface(void) {

@@ -75,7 +75,8 @@ uint64_t quipu_exit_known(const struct quipu_visit *visit) {
 }
 
 /* Defines a function that saves all general registers except the result register rax, and calls `known`. If the result
- * of `known` is 0, the function also saves the vector registers and calls `slowly`. */
+ * of `known` is 0, the function also saves the vector registers and calls `slowly`. last: instructions that pop rax and
+ * set the result. */
 #define QUIPU_PRESERVING(name, known, slowly, last)                                                                    \
     __asm__(".pushsection .text\n"                                                                                     \
             ".globl " name "\n"                                                                                        \

@@ -7,7 +7,7 @@
 #include "hot.h"
 #include "tree.h"
 
-/* Stores a link that needs no clock in the table that code without a slot looks up. */
+/* Stores a link that needs no clock in the second table of the thread, which code without slots uses. */
 static inline void quipu_note_quick(struct quipu_thread *thread, struct quipu_region *region, struct quipu_link *link) {
     thread->table[QUIPU_TABLE_ENTRIES + QUIPU_TABLE_INDEX(link->from->salt, quipu::hash_of(region))] = link;
 }
@@ -27,8 +27,8 @@ static inline void quipu_follow(struct quipu_thread *thread, const struct quipu_
 }
 
 extern "C" {
-/* The three functions return 0 and change nothing if the table of the thread does not suffice. quipu_count_known
- * returns the link. */
+/* The functions with `known` in their name return 0 and change nothing if they do not handle the case, for example
+ * because the table of the thread does not contain the link. quipu_count_known returns the link. */
 struct quipu_link *quipu_count_known(struct quipu_region *region, struct quipu_link **slot);
 /* Begins the visit. Returns the place that contains the address of its counters. */
 uint64_t **quipu_enter_known(struct quipu_region *region, struct quipu_link **slot, struct quipu_visit *visit);

@@ -32,8 +32,8 @@ enum {
 };
 
 /* Static descriptor of a region. It lives as long as the program or library that contains it. `id` belongs to the
- * runtime and starts as 0. If the pass made the region, the descriptor ends after `kind` (QUIPU_MADE_REGION bytes), and
- * its details contain the rest. Otherwise `details` and `slot` are zero. */
+ * runtime and starts as 0. If the pass made the region, the descriptor has only QUIPU_MADE_REGION bytes: it ends after
+ * `kind`, and its details contain the rest. Otherwise `details` and `slot` are zero. */
 struct quipu_region {
     uint64_t id;
     uint64_t hash;        /* hash of the name; 0: the runtime computes it */
@@ -49,15 +49,16 @@ struct quipu_region {
     const char *name;     /* linker name (MANGLED in filters) */
     const char *display;  /* readable name; NULL if it equals name */
     const char *file;     /* source file, NULL if unknown */
-    const void *weights;  /* Rows of QUIPU_WEIGHTED int64_t. Row 0: effort of one visit; row i: effort per count of
-                             counter i. With QUIPU_PACKED in `kind`: packed, and a last column with the additions
-                             that counting executes. */
+    const void *weights;  /* Rows of QUIPU_WEIGHTED int64_t. Row 0: effort of one visit; row i + 1: effort per unit of
+                             counter i. With QUIPU_PACKED in `kind`, the rows are packed, and have a further column: the
+                             additions that counting executes. */
     struct quipu_scope *scopes; /* the function, then the functions that were inlined into it */
 };
 enum { QUIPU_MADE_REGION = 48 };
 
-/* Names, weights and scopes of the functions of one file, written by the pass. If `packed` is less than `size`, they
- * are compressed by zlib (agent/runtime/details.cpp). */
+/* Names, weights and scopes of the functions of one file, written by the pass. entries: number of functions. packed:
+ * bytes of `data`; size: bytes of the uncompressed data. If `packed` is less than `size`, zlib has compressed the data
+ * (agent/runtime/details.cpp). */
 struct quipu_details {
     uint32_t size;
     uint32_t packed;
@@ -66,7 +67,8 @@ struct quipu_details {
 };
 
 /* A function that was inlined into another function. Its effort is derived from the counters of that function. The
- * first scope is the function itself, including recursive inlining, and has no name. Parents come before children. */
+ * first scope is the function itself, including its inlined recursive calls, and has no name. Parents come before
+ * children. */
 struct quipu_scope {
     struct quipu_region region; /* without weights */
     uint32_t parent;            /* index of a scope */
@@ -82,7 +84,7 @@ enum { QUIPU_SCOPE_ROW = 2 + QUIPU_WEIGHTED };
 
 struct quipu_node; /* a call path of one thread */
 
-/* An active region, and the counters of its call path, to which the pass adds. */
+/* An active region, and the counters of its call path, to which instrumented code adds. */
 struct quipu_frame {
     uint64_t *counters;
     struct quipu_node *node;
@@ -96,8 +98,8 @@ struct quipu_frame *quipu_enter(struct quipu_region *region);
 void quipu_exit(struct quipu_frame *frame);
 /* Counts a visit of a region that is not entered and left (enum quipu_hook), and returns its counters. */
 uint64_t *quipu_count(struct quipu_region *region);
-/* Makes a call path active, possibly of another thread, without a visit. quipu_exit of the returned frame restores the
- * call path that was active before. */
+/* Makes a call path active without counting a visit. If `path` belongs to another thread, its copy in this thread
+ * becomes active. quipu_exit of the returned frame restores the call path that was active before. */
 struct quipu_frame *quipu_attach(struct quipu_node *path);
 /* Ends all frames above this frame. Call it if control came back to this frame without returns (second return of
  * setjmp). */
@@ -105,13 +107,13 @@ void quipu_unwind(struct quipu_frame *frame);
 /* Returns the innermost active frame of this thread: the argument of quipu_unwind in functions without a region. */
 struct quipu_frame *quipu_top(void);
 /* quipu_effort counts a block of code in a scope of an entered function; work: visits, then one number per weighted
- * metric. quipu_moved counts the bytes that the block loads and stores. The reference implementation, with which tests
- * compare counters and weights, uses only these functions. */
+ * metric. quipu_moved counts the bytes of a transfer whose length is known at run time only. The reference
+ * implementation, with which tests compare counters and weights, uses only these functions. */
 void quipu_effort(struct quipu_region *function, uint64_t scope, const int64_t *work);
 void quipu_moved(struct quipu_region *function, uint64_t scope, uint64_t bytes_loaded, uint64_t bytes_stored);
 
 /* Every instrumented program and library calls this function first when it is loaded. If its pass and this runtime do
- * not fit, the process ends with one line that explains what to do. This interface never changes. */
+ * not fit, the process ends with one line that explains what to do. The interface of this function never changes. */
 struct quipu_module;
 void quipu_check(const struct quipu_module *module);
 

@@ -13,8 +13,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Reads the clock of the metric time. Metrics with the unit s use differences of it. Returns 0 while nothing is
- * measured or no time is recorded. */
+/* Returns the present time in ticks of the clock. The values of metrics with the unit s are differences of such times.
+ * Returns 0 while nothing is measured or no time is recorded. */
 uint64_t quipu_ticks(void);
 
 /* Returns the value of an environment variable of the runtime or of the MPI library at the start of this process; NULL
@@ -48,15 +48,15 @@ void quipu_share(const struct quipu_ranks *ranks);
 /* Returns whether the time of ranks follows from their effort: QUIPU_RATES names a file of rates, which the first call
  * reads. Then `now` is only simulated time. */
 int quipu_compute_by_effort(void);
-/* Begins the simulated time of the running rank. Earlier work takes no time, except the rate per visit of each visit of
- * a region that is active now. */
+/* Begins the simulated time of the running rank. Earlier work takes no time, except the time per visit of each region
+ * that is active now. */
 void quipu_begin_computations(void);
 /* Returns the seconds of the effort of the running rank since its last quipu_computed. */
 double quipu_computation(void);
 /* Call after each quipu_computation, with its simulated seconds. The call paths with the effort get this time. */
 void quipu_computed(double seconds);
-/* Sets the simulated seconds of the active MPI call, on the machine of the rates. If the MPI library itself takes
- * longer, the rest is part of the next computation. */
+/* Sets the simulated duration of the active MPI call, in seconds of the machine on which the rates were measured. If
+ * the MPI library itself takes longer by these rates, the rest is part of the next computation. */
 void quipu_operated(double seconds);
 
 /* Delays: the time of a thread since its last synchronization with others, and the waiting of others for it. */
@@ -73,7 +73,8 @@ struct quipu_interval *quipu_begin_interval(struct quipu_interval *interval);
 /* Sets *spent to the times of this thread since the begin of the interval, and returns the number of call paths. The
  * array is valid until the next call with this interval. */
 size_t quipu_interval_spent(struct quipu_interval *interval, const struct quipu_spent **spent);
-/* Records that others waited at `operation` because of `cause` (NULL: unknown), both of the thread of the interval. */
+/* Records that others waited for `ticks` at `operation` because of `cause` (NULL: unknown). Both are call paths of the
+ * thread of the interval. */
 void quipu_caused(const struct quipu_interval *interval, const struct quipu_node *operation,
                   const struct quipu_node *cause, uint64_t ticks);
 void quipu_end_interval(struct quipu_interval *interval);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Enters, exits and counts visits in the cases that the inline hooks leave to a function, and for code without inline
- * hooks. */
+/* Enters, exits and counts visits in the cases that inline hooks do not handle, and for code without inline hooks. */
 #include "annotations.h"
 #include "budget.h"
 #include "clock.h"
@@ -28,7 +27,8 @@ static void set_active_node(Node *const *place) {
 }
 
 void quipu::make_current(quipu_thread *thread) {
-    /* Inline code uses the state of the thread if it finds a link from its active node. */
+    /* Inline code uses the state of the thread only if it finds a link from the active node. The active node is
+     * therefore reset before, and set after, quipu_current. */
     if (!thread)
         set_active_node(&no_thread.here);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);

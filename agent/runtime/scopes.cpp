@@ -6,16 +6,16 @@
 namespace quipu {
 namespace {
 
-/* Returns the node that visits of this link count for, which may differ from the active node; null if there is no
- * memory. */
+/* Returns the node that visits of this link count for, which may differ from the node that the link activates; null if
+ * the link counts no visits. */
 Node *target_of(const Thread *thread, const Link *link) {
     if (!link || link->visits == &thread->no_visits)
         return nullptr;
     return reinterpret_cast<Node *>(reinterpret_cast<char *>(link->visits - QUIPU_VISITS) - offsetof(Node, metrics));
 }
 
-/* Returns the innermost node of the function `id` among `here` and its callers. A visit without a frame has no node on
- * this path: then returns the node of its link. */
+/* Returns the innermost node of the function `id` among `here` and its callers; null if there is none. A function
+ * without hooks is not among them: its node is found by the link from one of them. */
 Node *node_of_function(const Thread *thread, Node *here, uint64_t id) {
     for (Node *node = here; node; node = node->up) {
         if (node->region == id)

@@ -37,7 +37,7 @@ void end_thread(void *state) {
     make_current(nullptr);
 }
 
-/* Runs before main, so that a thread can store its value without malloc. */
+/* Runs before main, so that the key has a low number, for which pthread_setspecific needs no malloc. */
 __attribute__((constructor(150))) void make_key() { has_end_key = pthread_key_create(&end_key, end_thread) == 0; }
 
 /* Returns the memory for as many frames as fit onto the stack of the thread. A call with a frame needs at least 32
@@ -119,7 +119,7 @@ Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
             link.to = from;
         return keep_link(thread, link);
     }
-    /* A link of an active region leads to its node, because recursion folds. */
+    /* A recursive call has no separate node. If the region is active, the link leads to its active node. */
     Node *target = region->hook == QUIPU_HOOKED ? from : nullptr;
     while (target && target->region != region->id)
         target = target->up;
@@ -383,7 +383,7 @@ QUIPU_BARE void note_this_thread() {
 QUIPU_BARE void keep_one_thread() {
     for (Thread *thread = threads; thread; thread = thread->next) {
         if (thread->shared !=
-            quipu_current) { /* the thread continues in the parent, and may leave the range of the copy */
+            quipu_current) { /* it continues in the parent only, and may have entered nodes that are not in the copy */
             put(thread->shared->top, thread->frames);
             put(thread->shared->here, thread->root);
             thread->shared->in_use = 0;

@@ -18,7 +18,7 @@ using Link = quipu_link;
 using Frame = quipu_frame;
 using Folded = quipu_folded;
 
-/* Most metrics of a node, including the metrics of the sampler. */
+/* Largest number of metrics of a node, including the metrics of the sampler and further metrics. */
 constexpr uint32_t most_metrics = QUIPU_METRIC_COUNT + 48;
 extern uint32_t node_size, metric_count;
 
@@ -51,8 +51,8 @@ struct Critical;
 
 struct quipu_folded {
     const quipu::RegionRecord *region;
-    const int64_t *weights; /* of the region and all scopes in it, as many rows as the region has */
-    quipu_node *caller;     /* the caller of the counts since they were last 0 */
+    const int64_t *weights; /* sums over the region and all scopes in it; as many rows as the region has */
+    quipu_node *caller;     /* the caller that gets the effort of the present counts */
     quipu_folded *next;
     uint64_t counters[1]; /* one per counter of the region */
 };
@@ -67,7 +67,7 @@ struct FrameStack {
     FrameStack *next; /* next unused stack */
 };
 
-/* Private state of a thread. The next thread reuses it. */
+/* Private state of a thread. After the end of the thread, another thread may reuse it. */
 struct Thread {
     quipu_thread *shared;
     Frame *frames; /* frames of the running context; frames[0] always exists, and belongs to the root at first */
@@ -77,13 +77,13 @@ struct Thread {
     Node *root;
     quipu_profile_chunk *nodes;
     quipu_profile_chunk *counters;
-    uint64_t *nowhere; /* unused counters */
-    uint64_t no_visits;
+    uint64_t *nowhere;  /* counters that nobody reads */
+    uint64_t no_visits; /* number of visits that nobody reads */
     Links links;
     Folded *folded;
     uint64_t folding[2]; /* see folding.cpp */
-    uint64_t begun;      /* ticks */
-    double stamped;      /* duration of time stamps (ticks), see budget.cpp */
+    uint64_t begun;      /* clock at its begin (ticks) */
+    double stamped;      /* duration of its time stamps so far (ticks), see budget.cpp */
     struct UntimedPath {
         Node *node;
         UntimedPath *next;
@@ -99,12 +99,12 @@ struct Thread {
     struct Copy {
         const Node *of;
         Node *node;
-    } copies[64]; /* recent copies */
+    } copies[64]; /* call paths that copy_path() returned recently */
     quipu_link *table[2 * QUIPU_TABLE_ENTRIES];
 };
 
-/* Returns the node that gets the counts of `here`. Outside of all regions, the active node has id 0 and gets no time.
- * Work there belongs to the call path that started the thread. */
+/* Returns the node that gets the counts of `here`. If a call path started the thread, the active node outside of all
+ * regions has id 0 and gets no time. Work there belongs to the call path that started the thread. */
 inline Node *counted(Node *here) { return here->id ? here : here->up; }
 
 inline Thread *own(const quipu_thread *thread) { return static_cast<Thread *>(thread->own); }
@@ -118,11 +118,11 @@ inline bool is_outside(const quipu_thread *thread) {
 
 /* The call path that started this thread; null if it is unknown. */
 extern __thread Node *thread_origin;
-/* Returns the call path of threads that this thread starts: the active call path, or the origin of this thread if it is
- * not measured. */
+/* Returns the origin of threads that this thread starts: its active call path, or its own origin if it is not measured.
+ */
 Node *current_path();
 
-/* Access to the state that a thread writes about itself (hot.h). */
+/* Atomic access to data that one thread writes without a lock, and other threads read (hot.h). */
 template <typename T> inline T get(const T &place) { return __atomic_load_n(&place, __ATOMIC_RELAXED); }
 template <typename T> inline void put(T &place, T value) { __atomic_store_n(&place, value, __ATOMIC_RELAXED); }
 
@@ -132,22 +132,22 @@ extern double ticks_per_ns; /* from the calibration at the start */
 extern bool active;         /* this process is measured */
 extern bool decided;        /* the value of `active` is final */
 
-/* Set by quipu_share. */
+/* The ranks of this process if it has several (quipu_share); null: the process is one rank. */
 extern const quipu_ranks *ranks;
 
 /* Returns the state of the running rank of a shared process, created at first use; null if it is not measured. */
 quipu_thread *running_rank();
 /* Returns the state of the calling thread or running rank, if it exists. */
 quipu_thread *measured_thread();
-/* Adds the time since the latest event to the active node, with any clock. Simulated time may go back, if the simulator
- * counted less than elapsed here. */
+/* Adds the time since the latest event to the active node, with any clock. Simulated time may go back; the active node
+ * then loses the difference. */
 void charge_any_time(quipu_thread *thread);
 /* Returns the state of the calling thread, created at first use; null if there is no memory. */
 quipu_thread *begin_thread();
 /* Makes a thread that ends use its original frames again, because its contexts no longer exist. */
 void leave_contexts(Thread *thread);
 /* Returns the link from the active node to `region`, created at first use. It is put into the table unless the region
- * counts with its caller. Returns null under the lock or if there is no memory. */
+ * counts with its caller. Returns null if this thread holds the lock, or if there is no memory. */
 Link *find_link(quipu_thread *thread, quipu_region *region);
 /* Creates a node, with counters in the file if its region has counters; null if there is no space. Call under the lock.
  */
@@ -157,19 +157,21 @@ Node *new_node(Thread *thread, Node *up, uint64_t region, uint32_t count);
 Node *new_function_node(Thread *thread, Node *up, const RegionRecord *region, uint32_t count);
 /* Returns the node of a scope that is entered from `from`, where its function is active; null if there is none. */
 Node *scope_below(const Thread *thread, Node *from, const RegionRecord *scope);
-/* Returns the node of a scope of a function that was entered last; null: it counts with the active node. */
+/* Returns the node of a scope in the innermost active call of `function`; null: the scope counts with the active node.
+ */
 Node *find_scope(const quipu_thread *thread, const quipu_region *function, uint64_t scope);
-/* Returns the counters of a region without space in the file; null if there is no memory. Call under the lock. */
+/* Returns the counters of a folded region: a region on call paths without space in the file (folding.cpp). Returns null
+ * if there is no memory. Call under the lock. */
 Folded *folded_of(Thread *thread, uint64_t region);
-/* Enters such a region by a link (folding.cpp). Returns its frame, or null if no frame is left; for a visit of a quiet
- * region, its counters. */
+/* enter_folded enters a folded region by a link, and returns its frame; null if there is no space for its frames.
+ * count_folded counts a visit of a folded region without a frame, and returns its counters. */
 Frame *enter_folded(quipu_thread *thread, const Link *link);
 uint64_t *count_folded(quipu_thread *thread, const Link *link);
-/* Runs before the frames from `frame` on end. */
+/* Runs before the frames from `frame` on end. Adds the counts of their folded regions to the callers. */
 void end_folded(Thread *thread, const Frame *frame);
-/* Returns the last of the frames that belong to this frame. */
+/* Returns the innermost of the three frames of a folded region; `frame` itself for other regions. */
 Frame *last_of(Thread *thread, Frame *frame);
-/* Adds all counts so far to the callers. */
+/* Adds the counts of all folded regions so far to their callers. */
 void settle_folded(Thread *thread);
 /* Returns the region with this id; null if it is unknown. */
 const RegionRecord *region_of(uint64_t id);
@@ -214,7 +216,7 @@ struct RegionRecord {
     uint32_t parent; /* parent of a scope */
     uint32_t index;  /* index of a scope: the id of its function is lower by this number */
     uint32_t scopes; /* number of scopes of the function (the regions from this one on), or 0 */
-    bool in_file;    /* otherwise it has no space and no call paths */
+    bool in_file;    /* false: the file has no space for it, so it has no call paths */
     bool is_body;    /* body of a parallel construct */
     bool is_user;    /* named by the program (annotations.cpp) */
     bool is_mpi;
@@ -321,7 +323,7 @@ struct Overhead {
  * under the lock when the clock is selected. */
 Overhead measure_overhead();
 
-/* See quipu_known_link. */
+/* Atomic access; quipu_known_link explains the order. */
 inline uint64_t id_of(const quipu_region *region) { return __atomic_load_n(&region->id, __ATOMIC_ACQUIRE); }
 inline uint64_t hash_of(const quipu_region *region) { return __atomic_load_n(&region->hash, __ATOMIC_RELAXED); }
 
@@ -339,6 +341,7 @@ class Locked {
 /* Returns whether this thread holds the lock. An allocator of the program that was called under the lock, or a handler
  * of a signal that cannot be blocked, must not take it again. */
 bool is_locked_here();
+/* Returns false after forgo_system_calls(). */
 bool may_call_system();
 /* Stops all system calls, because the program gave up the right to them. */
 void forgo_system_calls();
