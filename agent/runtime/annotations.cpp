@@ -2,11 +2,11 @@
 /* Regions that the program names at run time.
  *
  * Each thread has a list of its open regions with their frames. A function may begin a region and return, or end a
- * region of its caller. If a frame of a region is cut off, reopen() creates another frame. If a region ends below other
- * frames, its frame represents the code around the region from then on.
+ * region of its caller. If a frame ends before its region, reopen() creates another frame. If a region ends while other
+ * frames are above its frame, the frame represents the code around the region from then on.
  *
- * The pass counts in the frame of a function. At the end of a region, the region gets the work that the function did
- * between begin and end: the difference of its counters, times their weights. */
+ * Instrumented code counts in the counters of its function, also inside of a region. At the end of a region, the region
+ * gets the work that the function did between begin and end: the difference of its counters, times their weights. */
 #define QUIPU_REGION_RUNTIME
 #include "annotations.h"
 #include "hot.h"
@@ -40,7 +40,7 @@ struct Parameter {
 Parameter parameters[most_parameters];
 uint32_t parameter_count;
 
-/* The first case of wrong nesting, and the number of cases. */
+/* Wrong nesting: a text about the first case, the number of cases, and the number that is already in the profile. */
 char problem[2 * longest_name + 256];
 uint64_t problems, described;
 
@@ -51,7 +51,7 @@ size_t clean_name(const char *name, char *clean) {
     size_t length = 0;
     for (; name && name[length] && length < longest_name - 1; length++)
         clean[length] = static_cast<unsigned char>(name[length]) < 0x20 || name[length] == 0x7f ? ' ' : name[length];
-    while (length == longest_name - 1 && length > 0 && (name[length] & 0xc0) == 0x80) /* not within a character */
+    while (length == longest_name - 1 && length > 0 && (name[length] & 0xc0) == 0x80) /* not within a UTF-8 character */
         length--;
     if (length == 0)
         length = static_cast<size_t>(snprintf(clean, longest_name, "(no name)"));
@@ -97,7 +97,8 @@ quipu_thread *annotating_thread() {
     return ranks ? running_rank() : quipu_current && !is_idle(quipu_current) ? quipu_current : begin_thread();
 }
 
-/* Marks that a thread is inside of a function of this file. */
+/* Marks that a thread is inside of a function of this file. False if the thread already was (in a signal handler), is
+ * not measured, or has no memory. */
 class Busy {
   public:
     explicit Busy(quipu_thread *thread) : state(thread ? annotations_of(thread) : nullptr) {
@@ -197,8 +198,8 @@ void move(Gift *gift, uint32_t place, uint64_t amount) {
     quipu_add_alone(gift->from, metric_of(place), uint64_t{0} - amount);
 }
 
-/* Moves visits, then effort (amounts). A metric of a region never becomes negative: such a part stays with the
- * function. */
+/* Moves work from a function to a region. amounts: visits, then effort. Negative amounts stay with the function, so
+ * that no metric of a region becomes negative. */
 void give(Thread *thread, Node *from, Node *to, const uint64_t *amounts) {
     Gift *gift = gift_of(thread, from, to);
     for (uint32_t place = 0; gift && place <= QUIPU_WEIGHTED; place++)
@@ -227,9 +228,9 @@ uint64_t complete_value(const Node *node, uint32_t place) {
     return value;
 }
 
-/* Corrects regions that got too much. Counters are complete only when a function has ended, so the values of a region
- * are too large if its begin or end is on a path that is counted later. The function takes back what it lacks. Call
- * under the lock. */
+/* Corrects regions that got too much. The counters of a function are complete only after its end. If the begin or end
+ * of a region is on a path that is counted later, the region gets more than the function has. The function takes the
+ * missing amount back. Call under the lock. */
 void take_back(const Annotations *all) {
     for (Gift *first : all->gifts)
         for (Gift *gift = first; gift; gift = gift->next)
@@ -241,7 +242,7 @@ void take_back(const Annotations *all) {
                 if (lacks)
                     move(gift, place, uint64_t{0} - (lacks < gift->amount[place] ? lacks : gift->amount[place]));
                 else if (value > 0 && place > 0 && gift->from->owner && complete_value(gift->from, 0) == 0)
-                    move(gift, place, static_cast<uint64_t>(value)); /* the function has no other caller */
+                    move(gift, place, static_cast<uint64_t>(value)); /* all its visits belong to the region */
             }
 }
 
@@ -256,7 +257,8 @@ bool is_below(const Node *node, const RegionRecord *region) {
     return false;
 }
 
-/* Moves the work that `function` counted since the last call to the region that is active at `to`. */
+/* Moves the work that `function` counted since the counters had the values `before` to the region of `to`. Updates
+ * `before`. */
 void give_effort(Thread *thread, Node *function, uint64_t *before, Node *to) {
     const RegionRecord *region = region_of(function->region);
     uint64_t effort[1 + QUIPU_WEIGHTED] = {};
@@ -350,8 +352,8 @@ void drop_ended(quipu_thread *thread, Annotations *all) {
     }
 }
 
-/* Handles functions without a frame in a region that ended below them. Another frame becomes innermost, so their end
- * calls the runtime. */
+/* Handles a function without a frame whose surrounding region has ended. Pushes another frame, so that the end of the
+ * function finds a different innermost frame and calls the runtime. */
 void guard(quipu_thread *thread) {
     const Annotations *all = own(thread)->annotations;
     if (thread->here == thread->top->node || thread->top == thread->limit)
@@ -368,9 +370,10 @@ void end_mark(quipu_thread *thread, Mark *mark, const Mark *last) {
     Thread *mine = own(thread);
     mark->ended = true;
     if ((thread->top == mark->frame && thread->here == mark->frame->node) || last_of(mine, mark->frame) != mark->frame)
-        return; /* drop_ended() removes it, or it is its caller already */
+        return; /* drop_ended() removes the frame, or the frame already counts with the caller (folding.cpp) */
     charge_any_time(thread);
-    for (const Mark *above = mark; above < last; above++) { /* frames of ended regions become code around them */
+    /* The frames of ended regions now represent the code around the regions. */
+    for (const Mark *above = mark; above < last; above++) {
         if (!above->ended || !is_of_stack(mine, above->frame) || last_of(mine, above->frame) != above->frame)
             continue;
         Node *before = above->frame->node, *around = above->frame->back;
@@ -460,8 +463,8 @@ void set_parameter(const char *name, double value) {
     set_attribute(key, text);
 }
 
-/* Returns whether a parameter is recorded. QUIPU_PARAMETERS is `off` or names separated by commas; by default all are.
- */
+/* Returns whether a parameter is recorded. QUIPU_PARAMETERS is `off`, or names separated by commas. By default all
+ * parameters are recorded. */
 bool is_wanted(const char *name) {
     const char *wanted = setting("QUIPU_PARAMETERS");
     if (!wanted || !*wanted)

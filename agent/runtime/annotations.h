@@ -13,9 +13,9 @@ struct Mark {
     Frame *frame;
     Node *at;         /* node of its call path */
     uint64_t *visits; /* visits of its call path */
-    Node *function;   /* function whose code runs in it; null if its counters may be in registers */
-    uint64_t *before; /* counters and then visits of `function` that regions already got */
-    bool ended;       /* ended, but its frame is not innermost: it represents the code around it */
+    Node *function;   /* node of the function whose code runs in it; null if its counters are not known */
+    uint64_t *before; /* values of the counters of `function` at the last time that a region got its work */
+    bool ended;       /* ended, but its frame is not innermost: the frame represents the code around the region */
 };
 
 struct PhaseRecord;
@@ -34,16 +34,18 @@ struct Annotations {
     Mark *marks;
     uint64_t *before; /* memory for the counters of marks */
     PhaseRecord *phases;
-    Gift *gifts[256]; /* indexed by node */
+    Gift *gifts[256]; /* hash table by both nodes */
 };
 
-/* Reopens regions after the frames from `frame` on ended without the end of their regions. The regions are still open,
- * below the active node. ended: the node that is no longer active; after main all regions are closed. */
+/* Creates new frames, below the active node, for regions that are still open although their frames have ended. The
+ * frames from `frame` on have ended. ended: the node whose visit ended, or null; the end of main also ends these
+ * regions. */
 void reopen(quipu_thread *thread, const Frame *frame, const Node *ended);
-/* Returns the call path to continue with, if `node` was active when `top` was the innermost frame. An ended region
- * continues as the code around it. */
+/* Returns the node that becomes active again at the end of a visit, if `node` was active at its begin, when `top` was
+ * the innermost frame. If the region of `node` has ended since, it is the node of the code around the region. */
 Node *going_on(const quipu_thread *thread, const Frame *top, Node *node);
-/* Runs after the end of a visit. cuts: frames from `frame` on ended, too. */
+/* Runs after the end of a visit. ended: its node. cuts: the frames from `frame` on ended with it, because their code
+ * did not return. */
 void after_end(quipu_thread *thread, const Frame *frame, const Node *ended, bool cuts);
 /* Adds iterations of phases and wrong nesting to the profile. Call under the lock. */
 void describe_annotations();

@@ -16,8 +16,8 @@
 namespace quipu {
 namespace {
 
-/* Decompressed details. Equal details of several files or loads are stored once; the checksum at the end identifies
- * them. */
+/* Decompressed details. Equal details, of several files or of a library that is loaded again, are stored once. The
+ * checksum at the end identifies them. */
 struct Known {
     uint32_t size, packed;
     uint64_t end;

@@ -4,7 +4,7 @@
  * Each region of these call paths has one set of counters per thread in memory. The counters belong to the innermost
  * running call of the region. Before another call begins, and when a call ends, the counters times the weights of the
  * region are added to the caller. Such a call has two additional frames above its frame. Inline code that ends the call
- * expects its frame on top. It finds another frame there, and therefore calls the runtime:
+ * expects the frame of the call on top. It finds another frame there, and therefore calls the runtime:
  *
  *   frame: counters of the region; node: the caller
  *   mark:  no counters; node: the previous user of the counters
@@ -68,7 +68,8 @@ const int64_t *weights_of_all(const RegionRecord *region) {
     return sum;
 }
 
-/* Returns the value of `counters` that identifies mark frames; it points to no counters. */
+/* Returns the value of `counters` that identifies mark frames (and cover frames, in cover_of); it points to no
+ * counters. */
 uint64_t *mark_of(Thread *thread) { return &thread->folding[0]; }
 uint64_t *cover_of(Thread *thread) { return &thread->folding[1]; }
 
@@ -126,7 +127,7 @@ void end_folded(Thread *thread, const Frame *frame) {
         add_to_caller(folded);
         folded->caller = top[-1].node;
         const_cast<Frame *>(top)[0].counters = const_cast<Frame *>(top)[-1].counters =
-            nullptr; /* the following code may not set them */
+            nullptr; /* a later frame here may not set it */
         top -= 2;
     }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Records time and effort of each iteration of a phase, while the process runs.
  *
- * Each phase has at most `most_spans` spans. With more iterations, two neighbouring spans are joined, and later spans
- * are twice as long. If the initial thread runs the phase, the effort is the effort of all threads of the process.
- * Otherwise it is the effort of the thread. The effort is a sum over all call paths, computed at the end of a span. */
+ * A span consists of consecutive iterations, at first of one. Each phase has at most `most_spans` spans. When it needs
+ * more, neighbouring spans are joined in pairs, and later spans are twice as long. If the initial thread runs the
+ * phase, the effort is the effort of all threads of the process. Otherwise it is the effort of the thread. The effort
+ * is a sum over all call paths, computed at the end of a span. */
 #include "annotations.h"
 #include "clock.h"
 
@@ -25,10 +26,10 @@ struct Span {
 struct PhaseRecord {
     const quipu_region *region;
     PhaseRecord *next;
-    uint64_t width, begun; /* iterations of a span, and all iterations */
+    uint64_t width, begun; /* number of iterations per span, and of all iterations so far */
     uint64_t started;      /* ticks */
     bool open;
-    uint64_t cost; /* duration of the latest sum (ticks) */
+    uint64_t cost; /* duration of the latest count_so_far() (ticks) */
     uint64_t at_start[QUIPU_METRIC_COUNT];
     uint32_t spans;
     Span span[most_spans];
@@ -79,7 +80,7 @@ void add_node(const Node *node) {
     }
 }
 
-/* Computes the effort until now. */
+/* Sets `total` to the effort until now. Changes nothing if this thread holds the lock. */
 void count_so_far(quipu_thread *thread, PhaseRecord *phase, uint64_t *total) {
     const uint64_t began = ticks(clock_kind);
     if (is_locked_here())

@@ -74,7 +74,8 @@ class Rows {
   public:
     Rows(const void *weights, bool packed) : next(static_cast<const uint8_t *>(weights)), packed(packed) {}
 
-    /* Reads a row. Returns the additional column of packed rows. */
+    /* Reads a row. Returns the value of the further column of packed rows (additions to counters); 0 if there is none.
+     */
     int64_t read(int64_t *row) {
         if (!packed) {
             memcpy(row, next, sizeof(int64_t) * QUIPU_WEIGHTED);
@@ -183,7 +184,7 @@ KnownRegion *known_region(const quipu_region *region, uint64_t id, uint32_t rows
     const size_t weight_bytes = sizeof(int64_t) * QUIPU_WEIGHTED * rows;
     const size_t scope_bytes = scope ? sizeof(int64_t) * QUIPU_SCOPE_ROW * scope->count : 0;
     auto *entry = static_cast<KnownRegion *>(keep(sizeof(KnownRegion)));
-    char *text = entry ? record_of(region) : nullptr; /* the descriptor is unmapped with its library */
+    char *text = entry ? record_of(region) : nullptr; /* a copy, because the descriptor disappears with its library */
     const size_t added_bytes = sizeof(int64_t) * rows;
     auto *weights = text ? static_cast<int64_t *>(keep(weight_bytes + scope_bytes + added_bytes + 1)) : nullptr;
     if (!weights || !remember_region(id, entry))
@@ -263,7 +264,8 @@ void read_run_filter() {
     _exit(1);
 }
 
-/* Returns the id; 0 if there is no memory. address: an address in the program or library with the region. */
+/* Registers a region, unless an equal region is known. Returns the id; 0 if there is no memory. address: an address in
+ * the program or library with the region. */
 static uint64_t registered(quipu_region *region, const void *address) {
     apply_filter(region);
     for (uint64_t i = 1; i < region->scope_count; i++)

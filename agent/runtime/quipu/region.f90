@@ -1,15 +1,15 @@
 ! SPDX-License-Identifier: Apache-2.0
-! quipu/region.f90: mark regions, phases and parameters in Fortran (quipu/region.h says what they are).
+! quipu/region.f90: mark regions, phases and parameters in Fortran (quipu/region.h describes them).
 !
-! One source file of the program has the line   include 'quipu/region.f90'   before everything else; all others write
+! One source file of the program has the line   include 'quipu/region.f90'   before all other lines; all others write
 !   use quipu_region
 !   call quipu_region_begin('assemble')
 !   call quipu_region_end('assemble')
 !   call quipu_phase_begin('step', i)
 !   call quipu_phase_end('step')
 !   call quipu_parameter('n', n)
-! The pointers below are null, and each call is one branch, until the runtime of Quipu sets them: in runs that are
-! measured.
+! In runs that are measured, the runtime of Quipu sets the pointers below. In other runs they are null, and each call
+! costs one branch.
 module quipu_region
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
@@ -49,7 +49,7 @@ module quipu_region
 
 contains
 
-  ! Apart from what is called always, so that compilers put its branch where the call is.
+  ! A separate procedure, so that compilers can inline quipu_region_begin, which then is one branch.
   subroutine with_name(function, name)
     type(c_funptr), intent(in) :: function
     character(len=*), intent(in) :: name

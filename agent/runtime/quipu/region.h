@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* quipu/region.h: mark regions, phases and parameters in the source of a program, in C and C++.
  *
- *   QUIPU_REGION_BEGIN("assemble");          a region of the call tree, between two points of the source
+ *   QUIPU_REGION_BEGIN("assemble");   a region of the call tree, between two points of the source
  *   QUIPU_REGION_END("assemble");
- * QUIPU_PHASE_BEGIN("step", i);            a region; iterations are also separate: quipu show --iterations step
- * QUIPU_PHASE_END("step"); QUIPU_PARAMETER("n", n);                 a parameter of the run: quipu run needs no --param
- * n=…
+ *   QUIPU_PHASE_BEGIN("step", i);     a region whose iterations are also recorded separately
+ *   QUIPU_PHASE_END("step");          (quipu show --iterations step)
+ *   QUIPU_PARAMETER("n", n);          a parameter of the run; quipu run then needs no --param n=…
  *
- * In C++ objects end their region with their scope: quipu::Region region("assemble"); quipu::Phase step("step", i);
- * While Quipu does not measure the process, each macro only costs a branch. No library is necessary. Names are copied.
- * A region ends on the thread that began it. If QUIPU_NO_REGIONS is defined, the macros are empty. */
+ * In C++, an object ends its region or phase at the end of its scope:
+ *   quipu::Region region("assemble");
+ *   quipu::Phase step("step", i);
+ *
+ * While Quipu does not measure the process, each macro costs only a branch. No library is necessary. The runtime copies
+ * the names. A region must end on the thread that began it. If QUIPU_NO_REGIONS is defined, the macros are empty. */
 #ifndef QUIPU_REGION_H
 #define QUIPU_REGION_H
 
@@ -27,7 +30,7 @@ extern "C" {
 extern void quipu_region_begin(const char *name) QUIPU_REGION_LINKAGE;
 /* End the innermost open region of this thread with this name, and all regions that began inside of it. */
 extern void quipu_region_end(const char *name) QUIPU_REGION_LINKAGE;
-/* A region that is one iteration, such as a time step. */
+/* Begin and end a region that is one iteration, for example a time step. */
 extern void quipu_phase_begin(const char *name, long long iteration) QUIPU_REGION_LINKAGE;
 extern void quipu_phase_end(const char *name) QUIPU_REGION_LINKAGE;
 /* Return a copy of a name that exists until the end of the process; NULL if nothing is measured. */
