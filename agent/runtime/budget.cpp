@@ -17,7 +17,7 @@ constexpr double usual_percent = 2;
 constexpr double free_ns = 2e6;
 
 double percent = usual_percent;
-double pair_ticks, free_ticks; /* 0: no limit */
+double pair_ticks, free_ticks; /* of two time stamps (0: there is no budget), and free_ns in ticks */
 uint32_t untimed;
 uint64_t first_untimed, last_untimed; /* ticks; under the lock */
 

@@ -10,7 +10,8 @@
 
 namespace quipu {
 
-/* From now on, uses system calls instead of the clocks of the C library, which read the counter. */
+/* Makes nanoseconds() use system calls from now on. The clocks of the C library read the time stamp counter, which the
+ * program has disabled. */
 void forbid_counter();
 extern bool counter_is_forbidden;
 void read_clock_of_kernel(clockid_t id, struct timespec *now);
@@ -29,7 +30,7 @@ inline uint64_t processor_time() { return nanoseconds(CLOCK_THREAD_CPUTIME_ID); 
 /* Returns the processor time since `begun`; 0 if `begun` is 0, because system calls were not allowed. */
 inline uint64_t processor_time_since(uint64_t begun) { return begun ? processor_time() - begun : 0; }
 
-/* Simulated nanoseconds (quipu_share); in the profile they are QUIPU_CLOCK_NANOSECONDS. */
+/* The clock of simulated nanoseconds (quipu_share). In the profile it is QUIPU_CLOCK_NANOSECONDS. */
 constexpr uint32_t simulated_clock = 255;
 uint64_t simulated_ticks();
 

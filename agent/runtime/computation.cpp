@@ -9,8 +9,8 @@
  * Sums are whole femtoseconds modulo 2^64 and therefore exact: a difference depends neither on the order of additions
  * nor on the length of the run.
  *
- * A call of MPI takes at least the time of the MPI library itself. The time of the simulated network is part of it. The
- * rest is computed before the next call. */
+ * A call of MPI takes at least the processor time of the MPI library itself (file of rates). If the simulated network
+ * takes less, the rest of this time is added to the computation before the next call. */
 #include "computation.h"
 
 #include "clock.h"
@@ -31,24 +31,24 @@ namespace {
 
 constexpr int64_t fs_per_ns = 1000000;
 
-/* Seconds per unit of the counts of a node, at the rates of its call path. Its visits and counters may belong to its
- * owner. */
+/* Femtoseconds per unit of the counts of a node, at the rates of its call path. The visits and counters of an inlined
+ * function belong to its owner. */
 struct Costs {
     uint64_t metrics[QUIPU_WEIGHTED];
     uint64_t visit; /* additional time of a visit, if the region has a separate time */
     uint32_t count;
     struct Row {
-        uint64_t number; /* 0: a visit; then the counters */
+        uint64_t number; /* 0: a visit; i + 1: counter i */
         uint64_t fs;
     } rows[1];
 };
 
-/* State of a node. */
+/* State of a node: its effort at the last call of MPI, and its time. */
 struct Grown {
     Node *node;
     Node *counting; /* the node with its visits and counters: itself, or the function that it was inlined into */
     Node *active;   /* the node that gets the time: itself, or for a quiet region its caller */
-    uint64_t path;
+    uint64_t path;  /* hash of the call path (rates.h) */
     const Rates *rates;
     const Costs *costs;
     const Operation *operation; /* MPI operation, or null */
@@ -66,9 +66,9 @@ struct Rank {
     uint64_t computation = 1;
     Grown **list = nullptr;
     size_t count = 0, room = 0;
-    int64_t sum = 0;                /* time to compute (fs); negative: time that was computed too early */
-    const Node *operated = nullptr; /* last MPI operation, and its simulated time (fs) */
-    int64_t took = 0;
+    int64_t sum = 0; /* time of the current computation (fs); negative: earlier computations were too long */
+    const Node *operated = nullptr; /* last MPI operation since the last computation */
+    int64_t took = 0;               /* simulated time of this operation (fs) */
 };
 
 Rank **ranks_by_location;
@@ -145,6 +145,7 @@ const Costs *costs_of(const RegionRecord *region, const Rates *rates) {
     return costs;
 }
 
+/* Returns the state of a node, created at first use. */
 Grown *grown(Rank &rank, Node *node) {
     if (void *known = rank.nodes.find(reinterpret_cast<uint64_t>(node)))
         return static_cast<Grown *>(known);
@@ -171,6 +172,7 @@ Grown *grown(Rank &rank, Node *node) {
     return fresh;
 }
 
+/* Adds a node and its scopes to the list of the current computation. */
 void note(Rank &rank, Grown *node) {
     if (node->noted == rank.computation)
         return;
@@ -292,7 +294,8 @@ void quipu_computed(double seconds) {
         quipu_add_alone(node->active, QUIPU_TIME, static_cast<uint64_t>(node->owed / fs_per_ns));
         node->owed %= fs_per_ns;
     }
-    /* The begin of a visit adds the weights of the whole visit. Work that is then not executed is subtracted later. */
+    /* The begin of a visit adds the weights of the whole visit. If some of this work is not executed, counters subtract
+     * it later, and the sum may be negative. */
     rank.sum = rank.sum < 0 ? rank.sum : 0;
     rank.computation++;
     rank.count = 0;

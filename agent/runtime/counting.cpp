@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Opens groups of perf events greedily. Reads them through the mapped page if the processor allows this in user space,
- * and otherwise with read(). */
+/* Opens perf events in groups: an event is added to the last group if the kernel accepts this, and otherwise begins
+ * another group. Reads events through their mapped pages if the processor allows this in user space, and otherwise with
+ * read(). */
 #include "counting.h"
 #include "clock.h"
 #include "papi.h"
@@ -38,9 +39,10 @@ const perf_event_mmap_page *map_page(int fd) {
 /* Number of open events whose descriptors count against the limit of the program. */
 rlim_t in_reach;
 
-/* Opens a descriptor for an event. Descriptors belong to the program. If its limit can be raised, events get numbers
- * above the limit, which is then restored. Otherwise events use at most an eighth of the limit. Returns the result of
- * `open`. Call under the lock. */
+/* Opens a descriptor for an event, and leaves the descriptors up to the limit of open files to the program. If the
+ * limit can be raised, events get numbers above the limit, which is then restored. Otherwise events use at most an
+ * eighth of the limit. *reach: whether the descriptor counts against the limit. Returns the descriptor; -1 and errno if
+ * this fails. Call under the lock. */
 template <typename Open> long open_out_of_reach(Open open, bool *reach) {
     constexpr rlim_t large = 65536, room = 64; /* the kernel's table of descriptors grows with the highest number */
     struct rlimit limit;

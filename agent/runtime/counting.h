@@ -16,9 +16,11 @@ namespace quipu {
 struct EventFile {
     int fd = -1;
     uint64_t id = 0;
-    bool counts = false; /* whether it counts against the limit of the program */
+    bool counts = false; /* whether its number counts against the program's limit of open files */
 
-    /* Opens an event of this thread in user space. Returns 0 or errno. with_kernel: also in the kernel. */
+    /* Opens an event that counts this thread in user space. Returns 0 or errno. config: config, config1 and config2 of
+     * perf_event_attr. with_kernel: also counts in the kernel. leader: descriptor of the leader of a group; -1: none.
+     * period: number of events between two signals; 0: no signals. */
     int open(uint32_t type, const uint64_t *config, bool with_kernel, int leader, uint64_t period);
     bool is_ours() const;
     /* Sets the signal that is sent after each period. */
@@ -34,7 +36,7 @@ struct EventGroup {
         EventFile file;
         const CounterEvent *event;
         const perf_event_mmap_page *page; /* null: only read() returns its count */
-        uint64_t last;
+        uint64_t last;                    /* count at the last sample */
     } member[most_events];
     PerfTimes last = {};  /* at the last sample */
     PerfTimes total = {}; /* since the start */
@@ -51,7 +53,7 @@ class Counting {
     void end();
     /* Runs in the child of a fork. */
     void forget();
-    /* Returns how long an event was requested and how long it was counted; 0 if unknown. */
+    /* Returns how long an event was requested and how long it was counted (ns); 0 if unknown. */
     PerfTimes times_of(const CounterEvent *event) const;
 
   private:

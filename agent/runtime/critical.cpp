@@ -8,7 +8,8 @@
 
 namespace quipu {
 
-/* For the listed nodes of a thread: the numbers of their call paths, and the blocks that the rank waited for. */
+/* Data of a thread: the number of the call path of each listed node (the first `known` are set), and the blocks that
+ * the rank waited for. */
 struct Critical {
     uint32_t *number;
     uint32_t known, number_room;
@@ -18,7 +19,7 @@ struct Critical {
 
 namespace {
 
-/* Call paths of all threads in order of discovery, and the blocks that one rank has executed in them. */
+/* Call paths of all threads, indexed by number, and the blocks that one rank has executed in them. */
 quipu_blocks *blocks_so_far;
 uint32_t paths, executed_room;
 uint32_t *numbers; /* hash table with open addressing: 1 + number of the call path; 0: free */

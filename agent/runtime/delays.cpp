@@ -2,8 +2,8 @@
 /* Causes of waiting, recorded while the process runs: intervals between synchronizations, and a table of charges.
  *
  * An interval stores the time of each call path at its begin. At the next synchronization, the MPI library reads the
- * time since then, and charges the waiting of the other ranks to call paths of the last rank. Each flush of the profile
- * writes the increase of the charges since the previous flush. */
+ * time since then, and charges the waiting of the other ranks to call paths of the rank that came last. Each flush of
+ * the profile writes the increase of the charges since the previous flush. */
 #include "delays.h"
 
 #include "clock.h"
@@ -21,7 +21,7 @@ constexpr uint32_t most_charges = 4096; /* largest number of charges of a thread
 /* Waiting at `operation` because of `cause`; cause is null if it is unknown. */
 struct Charge {
     const Node *operation, *cause;
-    uint64_t ticks, written;
+    uint64_t ticks, written; /* the waiting so far, and the part that the profile contains */
 };
 
 /* The data of a thread for intervals. */

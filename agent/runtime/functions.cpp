@@ -12,7 +12,8 @@
 namespace quipu {
 namespace {
 
-/* A profile contains 20 to 40 thousand addresses per MiB. Each address is a part of 16 bytes of a function. */
+/* The hash table of addresses has 16 chunks, which is 1 MiB or 20 to 40 thousand addresses. An address stands for 16
+ * bytes of code. tries: largest number of places that are searched. */
 constexpr uint32_t chunks = 16, tries = 64;
 constexpr uint64_t same_place = 15; /* functions begin at multiples of 16 */
 

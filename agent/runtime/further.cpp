@@ -38,7 +38,7 @@ constexpr const char *problems[QUIPU_GROUPS][2] = {
 };
 
 bool wanted[QUIPU_GROUPS];
-uint32_t first; /* index of the first metric in a node; 0: unknown yet */
+uint32_t first; /* index of the first further metric in a node; 0: unknown yet */
 
 using Settle = void (*)(int);
 
@@ -118,7 +118,7 @@ uint32_t quipu_further_place(enum quipu_further_group group) {
     const uint32_t start = __atomic_load_n(&first, __ATOMIC_ACQUIRE);
     if (!start || !wanted[group])
         return 0;
-    uint32_t left_out = 0; /* number of metrics before the group */
+    uint32_t left_out = 0; /* number of metrics before the group that nodes do not have */
     for (const Metric &metric : metrics) {
         if (metric.group == group)
             break;

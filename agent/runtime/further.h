@@ -25,10 +25,11 @@ enum quipu_further_metric {
     QUIPU_FURTHER_COUNT
 };
 
-/* The functions are weak, because a program may bring a runtime without them; quipu_check reports this.
+/* The following functions are weak, because the program may be linked to a runtime without them; quipu_check reports
+ * this.
  *
- * Returns the offset from a quipu_further_metric of this group to its index in a node; 0 if there is no profile, or the
- * profile has no such metrics. */
+ * Returns the number to add to a quipu_further_metric of this group, to get the index of the metric in a node; 0 if
+ * there is no profile, or the profile has no such metrics. */
 __attribute__((weak)) uint32_t quipu_further_place(enum quipu_further_group group);
 
 /* Functions that the library of a group defines. NULL: the library is not loaded, and the group is not counted. They

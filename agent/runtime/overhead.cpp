@@ -14,7 +14,8 @@ constexpr int most_counters = 8;
 constexpr int sums_of_work = 4; /* additions of the program per addition to a counter */
 constexpr int functions = 4;    /* number of independent visits that may overlap */
 
-/* A thread that is not in the file, with two call paths: a caller, and a region that it enters. */
+/* A thread that is not in the file, with two call paths: a caller, and a region that it enters. The caller also visits
+ * a region without hooks (quiet). */
 struct Stage {
     Thread own;
     quipu_thread shared;

@@ -19,7 +19,8 @@ struct Operation {
     double fs_per_call, fs_per_byte;
 };
 
-/* The hash of all names from the root identifies a call path; the hash of its name identifies a region. */
+/* The hash of all names from the root identifies a call path; the hash of its name identifies a region. no_names is the
+ * hash without names; with_name returns a hash that is extended by a name. */
 constexpr uint64_t no_names = 14695981039346656037u;
 uint64_t with_name(uint64_t path, const char *name, size_t length);
 

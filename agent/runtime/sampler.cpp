@@ -67,10 +67,11 @@ QUIPU_BARE uint64_t *task_clock(Node *node) { return node->metrics + QUIPU_METRI
 
 /* Distributes the periods that passed while the thread was in the kernel.
  *
- * They belong to the call path of the last sample and to the callers that it returned to, in this order, by the time
- * that each of them got since. Waiting for a processor counts as evenly distributed. The last period belongs to the
- * active call path, because its sample is random. At the end of sampling the last sample is not random, so all of the
- * time is distributed. Returns the rest for the active call path. */
+ * The call path of the last sample and the callers to which it returned get these periods, in this order, in proportion
+ * to the wall time of each of them since that sample. Time without a processor is thus regarded as evenly distributed.
+ * The last period belongs to the active call path, because the moment of its sample is random. At the end of sampling
+ * (`end`) the moment is not random, so the whole time is distributed. passed: processor time since the last sample
+ * (ns). Returns the rest, which belongs to the active call path. */
 QUIPU_BARE uint64_t give_back(const Sampler *sampler, const Node *node, uint64_t now_ticks, uint64_t passed, bool end) {
     if (now_ticks <= sampler->last_ticks)
         return passed;
