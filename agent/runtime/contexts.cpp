@@ -62,8 +62,8 @@ QUIPU_BARE FrameStack *take_stack(Thread *thread, size_t bytes_of_stack) {
     return stack;
 }
 
-/* Continues the thread in a context that has just begun. Returns false if the thread keeps its frames. Call under the
- * lock. */
+/* Continues the thread in a context that has just begun. Returns false, and keeps the frames of the thread, if there is
+ * no memory. Call under the lock. */
 QUIPU_BARE bool begin_context(quipu_thread *shared, size_t bytes_of_stack) {
     Thread *thread = own(shared);
     FrameStack *stack = take_stack(thread, bytes_of_stack);

@@ -15,8 +15,8 @@ namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 
-/* Splits the text into words in place. `\ ` and `\#` only lose their special meaning. A `#` starts a comment, outside
- * of a word and inside. Escapes stay in the word, because fnmatch understands them. */
+/* Splits the text into words in place. After a backslash, a space or # belongs to the word. The backslash stays in the
+ * word, because fnmatch understands it. Any other # starts a comment, also inside of a word. */
 struct Scanner {
     char *next;
     char *end;
@@ -132,7 +132,8 @@ struct Parser {
 namespace {
 
 /* Returns the function that contains an OpenMP construct, from the name of the body or task: "solve.omp_outlined",
- * "solve() (omp line 7)". Returns null for other functions, and if the name does not fit into `room`. */
+ * "solve() (omp line 7)". Stores the result in `room`. Returns null for other functions, and if the name does not fit.
+ */
 const char *host_of(const char *name, const char *const *marks, char *room, size_t size) {
     for (; name && *marks; marks++) {
         const char *mark = strstr(name, *marks);

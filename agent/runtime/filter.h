@@ -34,9 +34,9 @@ struct FilterError {
     char message[256] = {}; /* readable text */
 };
 
-/* Parse `text` of `length` bytes. Returns false and fills `error` at the first mistake. */
+/* Parses `text` of `length` bytes. Returns false and fills `error` at the first mistake. */
 bool parse_filter(const char *text, size_t length, Filter &filter, FilterError &error);
-/* Read and parse a file. */
+/* Reads and parses a file. */
 bool read_filter(const char *path, Filter &filter, FilterError &error);
 
 } // namespace quipu

@@ -16,7 +16,7 @@ struct Bits {
     unsigned behind = 0; /* buffered bits behind the end of the data */
     bool missed = false;
 
-    /* At most 56 bits. */
+    /* wanted: at most 56 */
     void fill(unsigned wanted) {
         while (count < wanted) {
             if (next < end)
@@ -46,7 +46,7 @@ struct Code {
 
     uint16_t count[longest_code + 1];
     uint16_t symbol[literals];
-    uint16_t quick[1u << quick_bits]; /* by the next bits: symbol, length; 0: a longer code */
+    uint16_t quick[1u << quick_bits]; /* for each value of the next bits: symbol << 4 | length; 0: the code is longer */
 
     void make(const uint8_t *lengths, unsigned symbols) {
         memset(count, 0, sizeof count);

@@ -8,8 +8,8 @@
 
 namespace quipu {
 
-/* Writes `out_size` bytes to `out`. Returns false if the data are damaged or do not end there. The checksum at the end
- * is not compared. Format: RFC 1950, RFC 1951. */
+/* Decompresses `in`, and writes `out_size` bytes to `out`. Returns false if the data are damaged or have another size.
+ * The checksum at the end is not compared. Format: RFC 1950, RFC 1951. */
 bool inflate(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size);
 
 } // namespace quipu

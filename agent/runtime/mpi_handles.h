@@ -7,8 +7,8 @@
 
 namespace quipu {
 
-/* Writes the linker name that is common to all MPI libraries (modeling/mpi_handles.py), and returns its length. `alike`
- * has space for `length` characters; the result is never longer. */
+/* Writes `name` in the form that is common to all MPI libraries (modeling/mpi_handles.py), and returns the length of
+ * this form. `alike` has space for `length` characters; the result is never longer. */
 size_t built_alike(const char *name, size_t length, char *alike);
 
 } // namespace quipu

@@ -11,7 +11,7 @@
 
 namespace quipu {
 
-/* Pointers by number. Only grows. */
+/* Pointers, indexed by number. Entries are never removed. */
 class Map {
   public:
     void *&at(uint64_t key) {

@@ -3,8 +3,8 @@
  * (docs/design/threads.md).
  *
  * A thread of a team works in a copy of the call path that reached the parallel construct. An explicit task works in a
- * copy of the call path that created it. Waiting is the time of the regions created here. It excludes tasks that run
- * meanwhile, because these have separate call paths. */
+ * copy of the call path that created it. Waiting is the time of the regions of barriers, taskwait and locks. It
+ * excludes tasks that run meanwhile, because these have separate call paths. */
 #include "ompt.h"
 #include "clock.h"
 #include "team_delays.h"
@@ -19,7 +19,7 @@ using namespace quipu::ompt;
 
 namespace {
 
-struct TaskFrame; /* unused */
+struct TaskFrame; /* ompt_frame_t, unused */
 
 /* ompt_callbacks_t (OpenMP 5.2, 19.4.4.1) */
 enum Event {
@@ -69,8 +69,8 @@ quipu_region lock_region = openmp_region("omp lock");
 struct Team;
 struct Running;
 
-/* A thread of a team. It leaves the barrier at the end of the parallel region only when it is needed again, so the
- * thread that ends the region records how long the other threads waited. */
+/* A thread of a team. The OpenMP library keeps workers in the barrier at the end of a parallel region until it needs
+ * them again. The thread that ends the region therefore records how long the workers waited. */
 struct Member {
     bool first;         /* the thread that reached the construct */
     quipu_frame *frame; /* frame of the parallel region; only the thread itself uses it */
@@ -79,7 +79,7 @@ struct Member {
     Team *team;
     uint32_t index;
     const Running *task; /* task in which the thread reached the barrier; null: not in a task */
-    Member *around;      /* member at the enclosing barrier, which runs this task */
+    Member *around;      /* member at the enclosing barrier, where the thread runs this task */
 };
 
 struct Team {
@@ -147,7 +147,7 @@ Team *take_team(uint32_t size) {
     return team;
 }
 
-/* Sets the waiting of a waiting region to its time. */
+/* Sets wait_time of a waiting region to its time. */
 void wait_is_time(Node *node) { put(node->metrics[QUIPU_WAIT_TIME], get(node->metrics[QUIPU_TIME])); }
 
 void add_wait(Member *member) {
@@ -164,8 +164,8 @@ void begin_wait(Member *member) {
     __atomic_store_n(&member->since, now ? now : 1, __ATOMIC_RELEASE);
 }
 
-/* Stores the data of an explicit task: the call path that created it, with a mark. The data of an implicit task is its
- * member of a team. */
+/* Stores the call path that created an explicit task in the data of the task, with the lowest bit as a mark. The data
+ * of an implicit task are a pointer to its Member, without the mark. */
 void mark(Data *task, void *what) { ompt::set(task, static_cast<char *>(what) + 1); }
 
 bool is_explicit(const Data *task) { return __atomic_load_n(&task->value, __ATOMIC_RELAXED) & 1; }
@@ -321,7 +321,7 @@ void on_parallel_end(Data *, Data *, int, const void *) {
     if (!team || team->depth != depth)
         return;
     begun = team->next;
-    end_waits(team); /* a league of teams */
+    end_waits(team); /* of the members of a league (teams) */
     const Locked locked;
     team->next = spare;
     spare = team;
@@ -460,10 +460,10 @@ void finalize(Data *) {}
 
 } // namespace
 
-/* Simulated ranks share a thread, and the OpenMP library does not know this. For a tool, the library has a stack of
- * teams of one thread. If a rank calls MPI in a parallel region, and another rank continues in its own parallel region,
- * the teams end in the wrong order, and the library aborts. In simulations there is therefore no tool. Parallel
- * constructs are detected by their bodies, which are functions. */
+/* Simulated ranks share a thread, and the OpenMP library does not know this. If there is a tool, the library keeps a
+ * stack of the teams of each thread. If a rank calls MPI in a parallel region, and another rank continues in its own
+ * parallel region, the teams end in the wrong order, and the library aborts. In simulations there is therefore no tool.
+ * Parallel constructs are detected by their bodies, which are functions. */
 namespace quipu {
 
 static bool left_to_others() {

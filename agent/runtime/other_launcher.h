@@ -13,7 +13,8 @@ struct OtherLauncher {
     const char *rank, *ranks;
 };
 
-/* Find the launcher between quipu-exec (the process `first`) and this process. False if there is none. */
+/* Searches the parents of this process, up to quipu-exec (process id `first`), for such a launcher. Returns false if
+ * there is none. */
 bool find_other_launcher(long first, OtherLauncher *found);
 
 } // namespace quipu

@@ -123,7 +123,7 @@ void read_clock_pair(uint64_t *tick, uint64_t *ns) {
 }
 
 void flush(uint32_t state) {
-    if ((!ranks || state == QUIPU_ENDED) && may_call_system()) { /* thousands of ranks would print the same message */
+    if ((!ranks || state == QUIPU_ENDED) && may_call_system()) { /* thousands of ranks would write the same records */
         const Locked locked;
         resource_use();
         describe_budget();
@@ -135,8 +135,8 @@ void flush(uint32_t state) {
     profile.header->state = state;
 }
 
-/* Runs before a fork, and takes the lock. The parent continues immediately. It changes only the parts of its call tree
- * that the child does not use, except the parts that are noted here. */
+/* Runs before a fork, and takes the lock. The parent may change the shared mapping before the child copies it. Values
+ * that the child needs are therefore stored here. */
 QUIPU_BARE void before_fork() {
     lock();
     if (active && opened > 0) {
@@ -170,7 +170,7 @@ QUIPU_BARE void child_after_fork() {
     unlock();
 }
 
-/* Returns whether this is a child of a direct system call that bypassed the C library. It shares the profile of its
+/* Returns whether a direct system call, and not the C library, forked this process. It then shares the profile of its
  * parent. */
 bool is_unknown_child() {
     return opened > 0 && may_call_system() && profile.header->pid != static_cast<uint32_t>(getpid());

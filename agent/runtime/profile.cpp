@@ -99,9 +99,9 @@ void Profile::after_fork() {
     filled = nullptr;
 }
 
-/* Replaces an extent by a private copy of its first `chunks`, up to their filled size. Values that the parent added
- * since the fork are set to 0. If copying fails (or is not wanted: null), the memory contains zeros, and running code
- * counts into them. */
+/* Replaces an extent by a private copy of its first `chunks`, up to their filled size. All values in the copy are 0,
+ * because they belong to the parent. filled: filled bytes of each chunk; null: no copy. Returns false if there is no
+ * copy; the memory then contains zeros, into which running code counts. */
 QUIPU_BARE static bool copy_in_place(char *address, size_t bytes, const uint32_t *filled, size_t chunks,
                                      uint32_t node_size) {
     constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, may = PROT_READ | PROT_WRITE;
@@ -214,7 +214,7 @@ bool Profile::make_room(size_t chunks) {
 quipu_profile_chunk *Profile::add_chunk(uint32_t type, uint32_t location) {
     if (!header || sealed)
         return nullptr;
-    /* Names and attributes may always be written, because they explain the numbers. */
+    /* The limit does not hold for names and attributes, because they explain the numbers. */
     if ((type == QUIPU_CHUNK_NODES || type == QUIPU_CHUNK_COUNTERS) && is_beyond_limit(1)) {
         note_limit();
         return nullptr;

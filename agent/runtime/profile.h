@@ -23,7 +23,7 @@ namespace quipu {
 /* Prints a line on stderr, like printf, without allocation and with little stack. Call under the lock. */
 __attribute__((format(printf, 1, 2))) void say(const char *format, ...);
 
-/* Moves a descriptor out of the range that programs use. Returns the new number. */
+/* Moves a descriptor out of the range that programs use. Returns the new number; the old one if this fails. */
 int keep_high(int low);
 
 /* The profile on the disk. The program may close our descriptor and open another file with its number. The descriptor
@@ -78,6 +78,7 @@ class Profile {
     void for_each_chunk(void (*visit)(quipu_profile_chunk *)) const;
     /* Runs before a fork. Stores the filled size of the chunks, because the parent continues. */
     QUIPU_BARE void before_fork();
+    /* Runs after a fork, in parent and child. Frees the memory of before_fork(). */
     QUIPU_BARE void after_fork();
     /* Runs in the child of a fork. Replaces the mapping by a private copy at the same addresses, with all values 0. The
      * next create() writes it into a separate file. Returns false if there is no memory; then the child must not be

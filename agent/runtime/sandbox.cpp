@@ -27,8 +27,8 @@ void forgo_clock() {
     for_each_thread([](quipu_thread *thread) { thread->clock = QUIPU_CLOCK_NONE; });
 }
 
-/* A program that sets PR_SET_NO_NEW_PRIVS will load a filter of system calls, because this is a precondition.
- * libseccomp sets it first. */
+/* A program must set PR_SET_NO_NEW_PRIVS before it can load a filter of system calls, and libseccomp does so. The
+ * runtime therefore expects a filter as soon as it is set. */
 void before_control(unsigned long option, unsigned long argument) {
     if (!active)
         return;

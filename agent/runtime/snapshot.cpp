@@ -28,7 +28,7 @@ struct NodeList {
 
 NodeList list;
 const RegionRecord **records;
-uint64_t *effort;   /* [list][width]: of every node, complete */
+uint64_t *effort;   /* [nodes of the list][width]: complete effort of every node */
 uint32_t *index_of; /* index in the snapshot, for every node of the list; a filtered region is part of its caller */
 bool reduced;
 quipu_snapshot snapshot;
@@ -62,8 +62,8 @@ void drop_list() {
     index_of = nullptr;
 }
 
-/* Adds the counts of a node: its metrics, and its counters and visits (or the counters and visits of its owner) times
- * the weights of its region (profile.def). */
+/* Sets `values` to the counts of a node: its metrics, plus its counters and visits (or the counters and visits of its
+ * owner) times the weights of its region (profile.def). */
 void add_effort(const Node *node, uint64_t *values) {
     for (uint32_t metric = 0; metric < metric_count; metric++)
         values[metric] = __atomic_load_n(&node->metrics[metric], __ATOMIC_RELAXED);
@@ -146,7 +146,7 @@ bool collect() {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < list.count; i++)
         index_of[i] = is_left_out(list.node[i]) ? UINT32_MAX : kept++;
-    for (uint32_t i = list.count; i-- > 0;) { /* a filtered node has an earlier parent */
+    for (uint32_t i = list.count; i-- > 0;) { /* parents have lower indexes */
         const uint64_t *from = effort + size_t{i} * width;
         if (index_of[i] != UINT32_MAX || !list.node[i]->up)
             continue;

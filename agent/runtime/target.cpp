@@ -24,8 +24,8 @@ enum Event {
     event_target_data_op_emi = 34,
     event_target_submit_emi = 35
 };
-/* ompt_target_t, ompt_target_data_op_t (OpenMP 5.2, 19.4.4.15, 19.4.4.16); asynchronous operations have other numbers
- * */
+/* ompt_target_t, ompt_target_data_op_t (OpenMP 5.2, 19.4.4.15, 19.4.4.16). asynchronous: added to the numbers of
+ * asynchronous operations. */
 enum Construct { target = 1, target_enter_data = 2, target_exit_data = 3, target_update = 4, without_waiting = 8 };
 enum Operation { alloc = 1, to_device = 2, from_device = 3, release = 4, asynchronous = 16 };
 
@@ -35,9 +35,8 @@ quipu_region operations[] = {openmp_region("omp device allocate"), openmp_region
                              openmp_region("omp copy from device"), openmp_region("omp device release")};
 quipu_region launch = openmp_region("omp kernel");
 
-/* Numbers of devices that run kernels on this host. libomptarget names them after the architecture. */
 constexpr int most_devices = 64;
-bool on_host[most_devices];
+bool on_host[most_devices]; /* whether the device with this number runs kernels on this host (on_device) */
 
 struct Kernel {
     uint64_t threads, iterations; /* 0: unknown */

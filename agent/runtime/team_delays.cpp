@@ -3,15 +3,14 @@
  *
  * Every thread knows the time of its call paths since the previous barrier. The late thread arrives last. Another
  * thread waited for the call paths in which the late thread took longer than this other thread. Call paths that the
- * late thread executed while all others waited count first, because a dynamic schedule shares out the work before that
+ * late thread executed while all others waited count first, because a dynamic schedule balances the work before that
  * moment. The rest of the waiting is distributed over the other call paths, in proportion to their excess. A thread is
- * also late if it left the previous construct later than the others, or had no processor. These excesses are charged to
- * the construct.
+ * also late if it left the previous construct later than the others, or had no processor for some time. This part of
+ * the waiting is charged to the previous construct.
  *
  * Each thread records its call paths when it leaves a barrier. The last thread to do so compares all threads. At the
  * end of a region, workers do not leave the barrier. The thread that ends the region then does both steps for all
- * threads.
- */
+ * threads. */
 #include "team_delays.h"
 #include "clock.h"
 #include "delays.h"
@@ -145,7 +144,9 @@ uint64_t watched(const TeamWatch *watch, const TeamSpent &spent) {
     return spent.total > before ? spent.total - before : 0;
 }
 
-/* Arrays with an element for each call path of the late thread, and one for its late begin. */
+/* Arrays with an element for each call path of the late thread, and one for its late begin. charged: waiting that is
+ * charged to it. alone: time of the late thread while all others waited. usual: time of another thread, then the excess
+ * over it. */
 struct Charges {
     double *charged, *alone, *usual, *slot; /* slot: hash table of places, from 1 */
     uint32_t slots;

@@ -27,13 +27,13 @@ struct TeamThread {
     quipu_thread *thread; /* null: it is not measured */
     uint64_t *seen;       /* time of each listed node when it began */
     uint32_t nodes, seen_room;
-    uint64_t begun, came; /* when it left the previous construct, and arrived at the barrier */
-    const Node *from, *operation;
-    ProcessorUse use;  /* when it began */
-    uint64_t deprived; /* time since then without a processor, although it needed one */
-    uint32_t barriers; /* number of barriers that it has left */
-    bool knows, waits; /* whether `seen` is valid; whether it waits in a barrier (and runs no task there) */
-    struct Work {      /* until the latest barrier */
+    uint64_t begun, came;         /* when it left the previous construct, and arrived at the barrier */
+    const Node *from, *operation; /* call paths of the previous construct and of the barrier */
+    ProcessorUse use;             /* when it began */
+    uint64_t deprived;            /* time since then without a processor, although it needed one */
+    uint32_t barriers;            /* number of barriers that it has left */
+    bool knows, waits;            /* whether `seen` is valid; whether it waits in a barrier (and runs no task there) */
+    struct Work {                 /* until the latest barrier */
         uint64_t begun, came, left, deprived;
         const Node *from, *operation;
         TeamSpent *spent;
@@ -54,8 +54,8 @@ struct TeamWatch {
 struct TeamDelays {
     TeamThread *threads;
     uint32_t size;
-    uint32_t waiting, recorded;
-    bool next[2];         /* whether the interval after a barrier is accounted, by parity of the barrier number */
+    uint32_t waiting, recorded; /* number of threads that wait in the barrier, and that recorded their work */
+    bool next[2];               /* whether the interval after a barrier is accounted, by parity of the barrier number */
     TeamWatch watches[2]; /* by parity of the barrier number: threads may be at the next barrier during accounting */
     double *scratch;
     uint32_t scratch_room;
