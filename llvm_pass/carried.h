@@ -32,7 +32,7 @@ struct Carried {
     std::vector<ScopedWork>
         Weights; ///< work of a visit (including the visit itself), then work per unit of each counter
     std::vector<CountClass> Classes;
-    std::vector<int64_t> Additions; ///< additions that counting itself executes, by row of weights (counting.h)
+    std::vector<int64_t> Additions; ///< number of additions by which it counts, by row of weights (counting.h)
     unsigned counters() const { return Weights.size() - 1; }
 };
 
@@ -69,7 +69,7 @@ class CarriedCalls {
     void redirect(llvm::Value *Counters, unsigned First);
 
   private:
-    /// All calls of one function in one scope of the caller. They share counters.
+    /// All calls of one carried function in one scope of the caller. They share counters.
     struct Group {
         const Carried *What;
         llvm::SmallVector<unsigned, 4> ScopeOf;                ///< scope of the caller, indexed by scope of the callee

@@ -42,7 +42,7 @@ struct CountClass {
     unsigned Scope;                                  ///< index of the scope in the function (scopes.h)
     unsigned Depth = 0;                              ///< number of loops of the function around the class
     int Within = -1;                                 ///< index of the enclosing class of the same scope; -1: none
-    std::vector<std::pair<unsigned, int64_t>> Terms; ///< row and share, ascending
+    std::vector<std::pair<unsigned, int64_t>> Terms; ///< row and share, by ascending row
     llvm::SetVector<const llvm::Function *> Calls;   ///< functions that the class calls by name
     std::vector<PlaceEffort> Places;
 };
@@ -53,11 +53,11 @@ class ClassTable {
     ClassTable(const llvm::Function &F, const Scopes &Within, const CountingPlan &Plan, const llvm::DominatorTree &DT,
                const llvm::LoopInfo &LI);
 
-    /// Adds a transfer of variable length. Its row counts bytes.
+    /// Adds a transfer of variable length. Row: the row of its counter, which counts bytes. Weight: effort per byte.
     void addTransfer(unsigned Row, const llvm::Instruction &I, const Effort &Weight);
-    /// Adds a class for the part of the effort of a row that the classes of the scope do not contain, if there is such
-    /// a part. Code may have moved between blocks since its work was read, for example when a landing pad was split
-    /// that a loop shares with the code around it.
+    /// Adds a class for the part of `Weight`, the effort of a row in a scope, that the classes of the scope do not
+    /// contain, if there is such a part. Code may have moved between blocks since its work was read, for example when a
+    /// landing pad was split that a loop shares with the code around it.
     void complete(unsigned Row, unsigned Scope, const Effort &Weight);
     /// Adds the classes of a callee that this function counts for.
     ///

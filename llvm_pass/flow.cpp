@@ -22,7 +22,7 @@ struct Edge {
     unsigned From, To;
     const BasicBlock *Weighs; ///< the block that this edge stands for; null for an edge between blocks
     CountedEdge Counted;
-    unsigned Reluctance; ///< edges with a small value are counted first
+    unsigned Reluctance; ///< edges with a small value are preferred for counters
 };
 
 /// Union-find over small numbers.
@@ -96,8 +96,8 @@ class Tree {
     std::vector<unsigned> Depth;
 };
 
-/// Returns whether an edge is the exceptional edge of an invoke. Such edges have no counter. The counter of the landing
-/// pad replaces it.
+/// Returns whether an edge is the exceptional edge of an invoke. Such edges have no counter. If necessary, their
+/// landing pad has a counter instead.
 bool isUnwind(const BasicBlock *From, const BasicBlock *To) {
     const auto *Invoke = dyn_cast<InvokeInst>(From->getTerminator());
     return Invoke && Invoke->getUnwindDest() == To;

@@ -43,7 +43,7 @@ using BlockSet = llvm::SmallPtrSet<const llvm::BasicBlock *, 8>;
 BlockSet endlessBlocks(const llvm::Function &F);
 
 /// Plans counters for the edges outside of a spanning tree of the flow graph (Knuth 1973; Ball and Larus 1994, section
-/// 3). The other edges follow from flow conservation.
+/// 3). The counts of the other edges follow from flow conservation.
 ///
 /// Flow is not conserved in a block with a call that may not return, and in the blocks `Endless`. Each such block gets
 /// an edge to the exit of the graph. This edge is on the tree, so it has no counter.

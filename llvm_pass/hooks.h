@@ -30,8 +30,7 @@ class Runtime {
     /// Allocates the local variable of a visit whose hooks are inline (struct quipu_visit).
     llvm::AllocaInst *newVisit(llvm::Function &F) const;
     /// Replaces a call of `Enter` or `Exit` by inline code for the common case, and a call for all other cases
-    /// (agent/runtime/inlined.h). KeepsNode: store the active node in the visit, because `UnwindVisit` may be called
-    /// for it.
+    /// (agent/runtime/inlined.h). KeepsNode: whether to store the active node in the visit, for calls of `UnwindVisit`.
     void inlineHook(llvm::CallInst *Call, llvm::Value *Visit, bool KeepsNode);
     /// Replaces a call of `Enter` or `Exit` by a call of a shared function of this module, which contains this inline
     /// code.
@@ -44,10 +43,10 @@ class Runtime {
     void finish();
     /// A variable that is not 0 while the process is measured.
     llvm::GlobalVariable *Measuring;
-    /// Describes the copies of the runtime's variables that the program contains; null: it contains none.
+    /// Describes the program's copies of variables of the runtime (struct quipu_program); null: there are no copies.
     llvm::GlobalVariable *Program = nullptr;
-    /// Returns whether hooks in `F` are inline. They are not on processors other than x86-64, without optimization
-    /// (optnone), and if `F` is optimized for size.
+    /// Returns whether hooks in `F` are inline: on x86-64 without QUIPU_CALLS, if `F` is neither optnone nor optimized
+    /// for size.
     bool inlines(const llvm::Function &F) const;
 
   private:
@@ -92,7 +91,7 @@ class Runtime {
     llvm::GlobalVariable *OwnActiveNode = nullptr; ///< the program's copy of the variable, if it has one
     llvm::GlobalVariable *Slots = nullptr;
     llvm::MapVector<std::pair<llvm::GlobalVariable *, unsigned>, unsigned> SlotOf; ///< number of the slot by descriptor
-    llvm::Function *CountHere = nullptr, *EnterHere = nullptr;                     ///< add the slot to the arguments
+    llvm::Function *CountHere = nullptr, *EnterHere = nullptr;                     ///< functions of passingSlot()
     llvm::Function *SharedEnter = nullptr, *SharedExit = nullptr;                  ///< functions of shareHook()
     llvm::FunctionCallee CountMissed, EnterMissed, ExitMissed;
     bool HasSlots = false;

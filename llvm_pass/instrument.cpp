@@ -37,7 +37,7 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// Removes attributes that are wrong for a function that counts, because it writes memory.
+/// Removes attributes of a function, and of its calls, that are wrong because counting writes memory.
 void forgetMemoryFacts(Function &F) {
     F.removeFnAttr(Attribute::Memory);
     F.removeFnAttr(Attribute::NoSync);
@@ -103,7 +103,7 @@ class FunctionInstrumenter {
                 if (Entry.first > 0 && !isNothing(Entry.second))
                     Facts.Counters[Entry.first] = Row + 1;
         Facts.Classes = Counters.classes();
-        // Rows in which the work of several classes cancels out are empty, but the classes refer to them.
+        // Include rows that are empty because the work of several classes cancels out. The classes refer to these rows.
         for (const CountClass &C : Facts.Classes)
             if (C.Scope > 0 && !C.Terms.empty())
                 Facts.Counters[C.Scope] = std::max(Facts.Counters[C.Scope], C.Terms.back().first + 1);
@@ -331,7 +331,7 @@ class FunctionInstrumenter {
         PromoteMemToReg(Frames, DT);
     }
 
-    /// Ends the frames above this function where control may come back a second time.
+    /// Ends the frames above this function after calls that may return a second time (setjmp).
     void resume(const std::vector<Instruction *> &Twice, Value *Frame) {
         for (Instruction *Call : Twice) {
             Instruction *After = isa<InvokeInst>(Call)

@@ -9,8 +9,8 @@
 
 namespace quipu {
 
-/// The header libraries of a module, found from linker names. Debug information, optimization and the folders of
-/// headers do not matter.
+/// The header libraries of a module, found from linker names. The result does not depend on debug information,
+/// optimization, or the folders of headers.
 ///
 /// A header library is an outermost namespace that contains an implementation namespace (`Impl`, `detail`, ...). All
 /// functions of this namespace that this file defines are inline functions or templates, which any file may define.

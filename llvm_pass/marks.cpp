@@ -25,7 +25,8 @@ namespace quipu {
 namespace {
 
 constexpr const char *MarkedFunctions = "quipu.functions";
-/// The producer that distinguishes debug information for marks from the debug information of the program.
+/// Producer of the compile unit of all debug information for marks. The debug information of the program has another
+/// producer.
 constexpr const char *Producer = "quipu";
 
 bool isOurs(const DISubprogram *Scope) {

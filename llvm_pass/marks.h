@@ -27,7 +27,7 @@ namespace quipu {
 ///
 /// - debug information, if it has none, because the inliner records there which function inlined code comes from;
 /// - the mark: a pseudo probe (llvm.pseudoprobe) at its entry, which optimization passes ignore;
-/// - an entry with its identity in the metadata of the module, because optimization passes may rename it;
+/// - an entry with its identity in the metadata of the module, because optimization passes may rename the function;
 /// - placeholders of hooks, if it is a call path whose visits are long enough to be timed (worth.h): calls of
 ///   llvm.var.annotation, which cost nothing in the estimate of the inliner.
 class MarkPass : public llvm::PassInfoMixin<MarkPass> {

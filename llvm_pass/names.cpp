@@ -130,7 +130,7 @@ std::string readableName(StringRef Name) {
     if (!Name.starts_with("_Z"))
         return Name.str();
     std::string Known = demangledByLibrary(Name.str());
-    // C++11 needs no space there, and LLVM's demangler writes none.
+    // The C++ library writes "> >". LLVM's demangler writes no space, because C++11 needs none there.
     for (size_t At = 0; (At = Known.find("> >", At)) != std::string::npos;)
         Known.erase(At + 1, 1);
     return Known;

@@ -16,8 +16,8 @@ namespace quipu {
 /// Creates an alias scope for the counters of a function, in a new domain.
 llvm::MDNode *counterScope(llvm::LLVMContext &Context);
 
-/// Returns whether the number of a path is a constant, or PHI nodes select it from constants. Then each edge of the
-/// last PHI node can determine the number, and PathEdgesPass adds to a counter with a constant index.
+/// Returns whether the edges of a path alone determine its number: the value is a constant, or a PHI node of constants
+/// and of other such PHI nodes. PathEdgesPass can then add to a counter with a constant index.
 bool isKnownOnEdges(const llvm::Value *Number);
 
 /// Moves the addition to the counter of a path from the end of the function to the edges that decide the path. On these

@@ -99,7 +99,7 @@ class PackedRows {
   private:
     SmallString<256> Bytes;
     raw_svector_ostream Stream{Bytes};
-    size_t Count = 0; ///< rows with a number
+    size_t Count = 0; ///< number of rows that addNumbered() added
 };
 
 namespace {
@@ -225,6 +225,7 @@ Descriptors createDescriptors(Function &F, const RegionFacts &Self, quipu_hook H
         Constant *Away =
             ConstantExpr::getSub(ConstantExpr::getPtrToInt(Into.place(), I64), ConstantExpr::getPtrToInt(Here, I64));
         const Identity &First = *Within.scopes()[0].Function;
+        // A scope has another hash than the same function outside, because one node may have links to both.
         const uint64_t Hash = I ? hashOf(*Within.scopes()[I].Function) + (2 * I + 1) * hashOf(First) : hashOf(Self);
         const size_t Counters = I || Weights.empty() ? 0 : Weights.size() - 1;
         All.push_back(ConstantStruct::get(Region, {ConstantInt::get(I64, 0), ConstantInt::get(I64, Hash | 1), Away,

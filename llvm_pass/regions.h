@@ -48,7 +48,7 @@ quipu_hook hookOf(const RegionFacts &Facts, const Filter &Selection, bool All);
 class Details {
   public:
     explicit Details(llvm::Module &M);
-    /// Adds an entry and returns its number.
+    /// Adds the entry of a function and returns its number.
     size_t add(llvm::StringRef Entry);
     /// Returns the global that will contain the details.
     llvm::Constant *place() const { return Place; }

@@ -8,7 +8,7 @@
 
 namespace quipu {
 
-/// Marks a function as decided: it is counted, or never will be.
+/// Marks a function as handled: the pass has inserted counters, or never will.
 void markCounted(llvm::Function &F);
 
 /// Returns whether markCounted() was called for the function, also in an earlier compilation that wrote the bitcode of

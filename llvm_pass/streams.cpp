@@ -89,7 +89,7 @@ class Walks {
             return Growing->getLoop() == &L && Growing->isAffine() ? numberOf(Growing->getStepRecurrence(SE))
                                                                    : std::nullopt;
         if (const auto *Cast = dyn_cast<SCEVIntegralCastExpr>(S))
-            return strideIn(L, Cast->getOperand()); // if it does not overflow
+            return strideIn(L, Cast->getOperand()); // correct if the cast does not overflow
         if (const auto *Product = dyn_cast<SCEVMulExpr>(S)) {
             const std::optional<int64_t> Factor = numberOf(Product->getOperand(0));
             const std::optional<int64_t> Of =

@@ -45,7 +45,7 @@ bool canBeCopied(const Function &F) {
     return Instructions <= MostInstructions;
 }
 
-/// Sets name and linkage of a version. Only plain and counted code calls it.
+/// Sets name and linkage of a version that only plain and counted versions call.
 void becomeVersion(Function &F, const Function &Original, const Twine &Suffix) {
     F.setName(Original.getName() + Suffix);
     F.setUnnamedAddr(GlobalValue::UnnamedAddr::Global);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 //===- versions.h - a plain and a counted version of each function ----------===//
 //
-// A function that is not measured should be as fast as without Quipu. The pass therefore copies it. The plain version
-// is the unchanged code and has the name of the function. The counted version has the counters. The plain version tests
-// at its entry whether the process is measured; if so, it jumps to the counted version.
+// In a process that is not measured, a function should be as fast as without Quipu. The pass therefore copies the
+// function. The plain version is the unchanged code and has the name of the function. The counted version has the
+// counters. The plain version tests at its entry whether the process is measured; if so, it jumps to the counted
+// version.
 //
 #ifndef QUIPU_VERSIONS_H
 #define QUIPU_VERSIONS_H
@@ -34,9 +35,8 @@ struct Lookup {
 };
 
 /// Adds the decision to the entry of `Plain`: if `Measuring` is not 0, it calls `Counted`. If `Region` is given,
-/// `Plain` first looks up the counters with `Count` and passes them as the last argument of `Counted`, if `Counted` has
-/// one. If `Counted` has no argument for counters, the lookup counts the visit, and `Plain` continues with its code.
-/// Returns the lookups.
+/// `Plain` first looks up the counters with `Count`. If `Counted` has a last parameter for counters, `Plain` passes
+/// them. Otherwise the lookup alone counts the visit, and `Plain` continues with its code. Returns the lookups.
 Lookup decideAtEntry(llvm::Function &Plain, llvm::Function &Counted, llvm::GlobalVariable *Measuring,
                      llvm::FunctionCallee Count, llvm::Value *Region);
 

@@ -14,7 +14,7 @@ namespace quipu {
 
 struct Worth {
     bool IsMuch;      ///< a visit does much work compared with two time stamps
-    bool TakesPlaces; ///< it also may be inlined, and placeholders of hooks (marks.h) can be inserted before
+    bool TakesPlaces; ///< IsMuch, it may be inlined, and placeholders of hooks (marks.h) can be inserted before that
 };
 
 /// Estimates the work of each function from the code before optimization, so that the result is the same at every

@@ -131,8 +131,8 @@ std::string declaration(const Argument &argument) {
     return "type(MPI_" + kind + "), intent(in) :: " + name;
 }
 
-/// Returns a call of the procedure of mpif.h. The argument `ignored` is replaced by `instead`, because
-/// MPI_STATUS_IGNORE of mpi_f08 differs from that of mpif.h.
+/// Returns a call of the procedure of mpif.h. The argument `ignored` is replaced by `instead`, because mpi_f08 and
+/// mpif.h have different constants MPI_STATUS_IGNORE.
 std::string callOf(const Procedure &procedure, const std::string &ignored, const std::string &instead) {
     std::vector<std::string> names;
     names.reserve(procedure.arguments.size() + 1);

@@ -17,8 +17,8 @@ std::string pluginFor(const std::string &compiler, const std::string &library, s
 /// Returns a tool (llvm-ar) of the compiler's LLVM: next to the compiler, or else in PATH with the version in its name.
 std::string toolOf(const std::string &compiler, const std::string &name);
 
-/// Returns flang's folder with omp_lib.h, which flang does not search by itself (unlike modules); empty if there is
-/// none.
+/// Returns flang's folder with omp_lib.h; empty if there is none. Without an option, flang searches its folder of
+/// modules, but not this folder.
 std::string openMpIncludesOf(const std::string &flang);
 
 } // namespace quipu

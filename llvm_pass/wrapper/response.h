@@ -11,7 +11,7 @@ namespace quipu {
 
 struct Word {
     std::string text;
-    size_t argument; ///< index of the command line argument that it is, or that contains it
+    size_t argument; ///< index of its command line argument: the word itself, or the response file with the word
 };
 
 /// Returns the arguments after the expansion of response files: @FILE is replaced by the content of the file, also
