@@ -66,7 +66,7 @@ quipu_region *find_named(uint64_t hash, const char *name) {
     return nullptr;
 }
 
-/* Returns null if there is no memory. */
+/* Returns the region with this name, created at first use; null if there is no memory. */
 quipu_region *region_named(const char *name) {
     char clean[longest_name];
     const size_t length = clean_name(name, clean);
@@ -151,10 +151,10 @@ bool is_of_stack(const Thread *thread, const Frame *frame) {
 Node *counting_function(quipu_thread *thread) {
     const Thread *mine = own(thread);
     const Frame *frame = thread->top;
-    Node *active = thread->here; /* of a function without a frame, or of the innermost frame */
+    Node *active = thread->here; /* node of a function without a frame, or of the innermost frame */
     while (active && (frame > mine->frames || active != frame->node)) {
         Node *node = active;
-        const uint32_t owner = static_cast<uint32_t>(node->owner); /* whose counters it uses */
+        const uint32_t owner = static_cast<uint32_t>(node->owner); /* id of the node whose counters it uses; 0: none */
         while (owner && node && node->id != owner)
             node = node->up;
         const RegionRecord *region = node && node->region ? region_of(node->region) : nullptr;
@@ -169,7 +169,7 @@ Node *counting_function(quipu_thread *thread) {
     return nullptr;
 }
 
-/* Returns null if there is no memory. */
+/* Returns the record of moved work from one node to another, created at first use; null if there is no memory. */
 Gift *gift_of(Thread *thread, Node *from, Node *to) {
     Gift *&place = thread->annotations->gifts[(from->id * 31 + to->id) % (sizeof Annotations::gifts / sizeof(Gift *))];
     for (Gift *gift = place; gift; gift = gift->next)
@@ -246,7 +246,8 @@ void take_back(const Annotations *all) {
             }
 }
 
-/* Returns whether a node is below a node of this region, or below the same function at another place. */
+/* Returns whether the node, or one of its callers, belongs to this region, or to another region with the same name (for
+ * example, the function inlined elsewhere). */
 bool is_below(const Node *node, const RegionRecord *region) {
     const size_t length = strcspn(region->text, "\x1f") + 1; /* length of the name */
     for (; node && node->region; node = node->up) {
@@ -305,14 +306,15 @@ Mark *innermost(const Thread *thread, const Annotations *all) {
     return nullptr;
 }
 
-/* Moves the work of the function around the innermost open region to this region, since the last call. */
+/* Moves to the innermost open region the work that the function around it has counted since the last call. */
 void settle_effort(quipu_thread *thread, const Annotations *all) {
     const Mark *mark = innermost(own(thread), all);
     if (mark && mark->function)
         give_effort(own(thread), mark->function, mark->before, mark->frame->node);
 }
 
-/* Stores the counters of the function around a new region. */
+/* Stores in `mark`, a new region, the function whose code runs in it, and the values of the counters of this function.
+ * around: the innermost open region, or null. */
 void note_function(quipu_thread *thread, Annotations *all, Mark *mark, const Mark *around) {
     Node *function = counting_function(thread);
     mark->function = nullptr;
@@ -365,7 +367,7 @@ void guard(quipu_thread *thread) {
         }
 }
 
-/* Ends the frame of an open region at any depth. last: the end of the list of regions. */
+/* Ends an open region, whose frame may be at any depth. last: the end of the list of regions. */
 void end_mark(quipu_thread *thread, Mark *mark, const Mark *last) {
     Thread *mine = own(thread);
     mark->ended = true;
@@ -437,7 +439,7 @@ void end_named(quipu_thread *thread, Annotations *all, const char *name) {
     }
 }
 
-/* Copies a name in the form of a parameter. */
+/* Copies a name, with _ in place of characters that the name of a parameter may not contain. */
 void parameter_name(const char *name, char *clean, size_t size) {
     size_t to = 0;
     const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -456,7 +458,7 @@ void set_parameter(const char *name, double value) {
         snprintf(text, sizeof text, "%lld", static_cast<long long>(value));
     else
         snprintf(text, sizeof text, "%.17g", value);
-    for (char *c = text; *c; c++) /* the decimal separator of another locale */
+    for (char *c = text; *c; c++) /* replace the decimal separator of another locale */
         if (!strchr("0123456789+-einfa", *c))
             *c = '.';
     snprintf(key, sizeof key, "parameter:%s", name);

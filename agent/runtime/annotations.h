@@ -30,7 +30,7 @@ struct Gift {
 /* Annotations of a thread, created with its first open region. */
 struct Annotations {
     uint32_t count;
-    bool busy; /* inside of a call, which a signal handler may interrupt */
+    bool busy; /* the thread uses them now; a signal handler that interrupts it must not */
     Mark *marks;
     uint64_t *before; /* memory for the counters of marks */
     PhaseRecord *phases;

@@ -21,9 +21,9 @@ using PthreadCreate = int (*)(pthread_t *, const pthread_attr_t *, ThreadFunctio
 using Prctl = int (*)(int, unsigned long, unsigned long, unsigned long, unsigned long);
 using Fork = pid_t (*)();
 
-/* Returns null if the C library has no such function (_Fork before glibc 2.34). The functions are looked up when this
- * library is loaded, so that later calls are async-signal-safe. If another constructor runs earlier, its call looks
- * them up. */
+/* Each function returns the function of the C library that an interceptor replaces; null if the C library has no such
+ * function (_Fork before glibc 2.34). The functions are looked up when this library is loaded, so that later calls are
+ * async-signal-safe. If another constructor runs earlier, its call looks them up. */
 QUIPU_BARE Sigaction sigaction_behind();
 QUIPU_BARE Signal signal_behind();
 QUIPU_BARE Syscall syscall_behind();

@@ -22,7 +22,7 @@ void read_budget();
 void begin_budget(double pair);
 /* Compares costs and budget at the begin of a visit of `node`, on its thread. */
 void review(quipu_thread *thread, quipu_node *node);
-/* Runs at a flush. Moves the earlier time of call paths that are no longer timed to their callers. */
+/* Runs at a flush. Adds the time that call paths had before they lost their time stamps to their callers. */
 void settle_time(quipu_thread *thread);
 /* Writes into the profile how many call paths lost their time, and when the first and the last did (seconds after the
  * start). Call under the lock. */

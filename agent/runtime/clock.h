@@ -27,7 +27,7 @@ inline uint64_t nanoseconds(clockid_t id) {
 
 /* Returns the nanoseconds of processor time of this thread, by a system call. */
 inline uint64_t processor_time() { return nanoseconds(CLOCK_THREAD_CPUTIME_ID); }
-/* Returns the processor time since `begun`; 0 if `begun` is 0, because system calls were not allowed. */
+/* Returns the processor time since `begun`; 0 if `begun` is 0, which means that system calls were not allowed then. */
 inline uint64_t processor_time_since(uint64_t begun) { return begun ? processor_time() - begun : 0; }
 
 /* The clock of simulated nanoseconds (quipu_share). In the profile it is QUIPU_CLOCK_NANOSECONDS. */

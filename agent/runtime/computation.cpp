@@ -35,7 +35,7 @@ constexpr int64_t fs_per_ns = 1000000;
  * function belong to its owner. */
 struct Costs {
     uint64_t metrics[QUIPU_WEIGHTED];
-    uint64_t visit; /* additional time of a visit, if the region has a separate time */
+    uint64_t visit; /* additional time of a visit; 0 for regions without hooks */
     uint32_t count;
     struct Row {
         uint64_t number; /* 0: a visit; i + 1: counter i */
@@ -62,7 +62,7 @@ struct Grown {
 
 /* A rank and its current computation. */
 struct Rank {
-    Map nodes; /* by address */
+    Map nodes; /* states of nodes, by address of the node */
     uint64_t computation = 1;
     Grown **list = nullptr;
     size_t count = 0, room = 0;
@@ -93,7 +93,7 @@ Rank &rank_of(const quipu_thread *thread) {
     return *rank;
 }
 
-/* Returns the record of a region; null for the root and for regions without memory. */
+/* Returns the record of a region; null for the root, and if there was no memory for it. */
 const RegionRecord *record(uint64_t id) {
     static Map records;
     if (!id)
@@ -212,7 +212,7 @@ uint64_t effort_of(const Grown *grown) {
 
 void note_visit(quipu_thread *thread, Link *link) {
     if (is_locked_here() || link->folded || link->visits == &own(thread)->no_visits)
-        return; /* node of measure_overhead or of a signal handler, or a node that counts with the active node */
+        return; /* the node belongs to measure_overhead or a signal handler, or counts with the active node */
     auto *node = reinterpret_cast<Node *>(reinterpret_cast<char *>(link->visits) - offsetof(Node, metrics) -
                                           sizeof(uint64_t) * QUIPU_VISITS);
     note_node(thread, node);

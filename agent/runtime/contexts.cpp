@@ -45,7 +45,8 @@ QUIPU_BARE void use(quipu_thread *shared, FrameStack *stack, Frame *top, Node *h
     put(shared->here, here);
 }
 
-/* Returns null if there is no memory. Call under the lock. */
+/* Returns an unused or a new stack of frames; null if there is no memory. bytes_of_stack: size of the stack of the
+ * context. Call under the lock. */
 QUIPU_BARE FrameStack *take_stack(Thread *thread, size_t bytes_of_stack) {
     if (FrameStack *stack = thread->spare) {
         thread->spare = stack->next;

@@ -33,7 +33,7 @@ uint32_t &place_of(uint64_t path) {
     }
 }
 
-/* Returns false if there is no memory. Call under the lock. */
+/* Makes room in the hash table for another call path. Returns false if there is no memory. Call under the lock. */
 bool make_numbers() {
     if (2 * (paths + 1) <= numbers_room)
         return true;
@@ -102,7 +102,7 @@ void add_blocks(Thread *thread) {
     }
 }
 
-/* Counts the blocks that the rank of this thread has executed. */
+/* Sets blocks_so_far to the blocks that the rank of this thread has executed. */
 void count_rank(quipu_thread *thread) {
     for (uint32_t i = 0; i < paths; i++)
         blocks_so_far[i].blocks = 0;
@@ -112,7 +112,8 @@ void count_rank(quipu_thread *thread) {
         for_each_thread([](quipu_thread *other) { add_blocks(own(other)); });
 }
 
-/* Writes the metric of the nodes of a thread whose rank was counted. */
+/* Writes the metric of the nodes of a thread, after count_rank() of its rank. awaited: the data with the blocks that
+ * the rank waited for, or null. place: index of the metric. */
 void put_critical(Thread *thread, const Critical *awaited, uint32_t place) {
     const uint32_t listed = __atomic_load_n(&thread->listed, __ATOMIC_ACQUIRE);
     const Critical *all = numbers_of(thread, listed);

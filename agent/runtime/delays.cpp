@@ -14,7 +14,7 @@
 namespace quipu {
 namespace {
 
-constexpr uint32_t most_charges = 4096; /* largest number of charges of a thread; further waiting has no cause */
+constexpr uint32_t most_charges = 4096; /* largest number of charges of a thread; further charges are not recorded */
 
 } // namespace
 
@@ -65,7 +65,7 @@ Charge *place_of(const Delays *all, const Node *operation, const Node *cause) {
     }
 }
 
-/* Returns null if the table is full. */
+/* Returns the charge, created at first use; null if the table is full, or if there is no memory. */
 Charge *charge_of(Delays *all, const Node *operation, const Node *cause) {
     if (2 * (all->charges + 1) > all->charge_room) {
         Delays larger = *all;
@@ -129,7 +129,7 @@ const uint64_t *paths_of(Thread *thread, uint32_t listed) {
         const Locked locked;
         all = delays_of(thread);
     }
-    /* The thread that ends a region calls this for each thread of its team. */
+    /* Atomic, because the thread that ends a region calls this function for each thread of its team. */
     uint32_t known = all ? __atomic_load_n(&all->known, __ATOMIC_ACQUIRE) : 0;
     if (!all || !has_room(all->path, all->path_room, listed))
         return nullptr;

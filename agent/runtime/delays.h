@@ -9,7 +9,8 @@
 
 namespace quipu {
 
-/* Enlarges a list and keeps its elements. Returns false if there is no memory. Call under the lock. */
+/* Enlarges a list if it has room for fewer than `wanted` elements. Keeps its elements. Returns false if there is no
+ * memory. Call under the lock. */
 template <typename T> bool grow(T *&list, uint32_t &room, size_t wanted) {
     if (wanted <= room)
         return true;

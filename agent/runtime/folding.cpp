@@ -127,7 +127,7 @@ void end_folded(Thread *thread, const Frame *frame) {
         add_to_caller(folded);
         folded->caller = top[-1].node;
         const_cast<Frame *>(top)[0].counters = const_cast<Frame *>(top)[-1].counters =
-            nullptr; /* a later frame here may not set it */
+            nullptr; /* a later frame at this place need not set its counters */
         top -= 2;
     }
 }

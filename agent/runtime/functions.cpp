@@ -15,7 +15,7 @@ namespace {
 /* The hash table of addresses has 16 chunks, which is 1 MiB or 20 to 40 thousand addresses. An address stands for 16
  * bytes of code. tries: largest number of places that are searched. */
 constexpr uint32_t chunks = 16, tries = 64;
-constexpr uint64_t same_place = 15; /* functions begin at multiples of 16 */
+constexpr uint64_t same_place = 15; /* mask of addresses that count together; functions begin at multiples of 16 */
 
 quipu_profile_chunk *table[chunks];
 uint32_t per_chunk, record_bytes;

@@ -49,7 +49,7 @@ void settle_critical(int) {
         count_critical(place + QUIPU_CRITICAL_BLOCKS);
 }
 
-/* Returns null if no library counts the group. */
+/* Returns the function that updates the metrics of a group; null if no library counts the group. */
 Settle settle_of(uint32_t group) {
     const Settle known[QUIPU_GROUPS] = {quipu_settle_memory, quipu_settle_files, settle_nothing, settle_critical};
     return known[group];

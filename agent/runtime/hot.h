@@ -47,13 +47,14 @@ QUIPU_INLINE void quipu_max_alone(struct quipu_node *node, enum quipu_metric met
         __atomic_store_n(&node->metrics[metric], value, __ATOMIC_RELAXED);
 }
 
-/* Returns whether both nodes charge the same node, so that no clock is read between them. */
+/* Returns whether the time of both nodes belongs to the same node. Changing from one to the other then needs no clock.
+ */
 QUIPU_INLINE int quipu_charged_alike(const struct quipu_node *a, const struct quipu_node *b) {
     return __atomic_load_n(&a->charged, __ATOMIC_RELAXED) == __atomic_load_n(&b->charged, __ATOMIC_RELAXED);
 }
 
-/* Adds the time since the latest event to the active node. now: a reading of the thread's clock; a measured signal
- * handler may have run since then. */
+/* Adds the time since the latest event to the active node. now: a reading of the thread's clock. Does nothing if a
+ * measured signal handler has charged a later time since then. */
 QUIPU_INLINE void quipu_charge(struct quipu_thread *thread, uint64_t now) {
     const uint64_t last = __atomic_load_n(&thread->last, __ATOMIC_RELAXED);
     if (__builtin_expect(now <= last, 0))

@@ -64,7 +64,7 @@ struct Code {
             if (length == 0)
                 continue;
             symbol[first[length]++] = static_cast<uint16_t>(i);
-            unsigned turned = 0; /* codes begin with their highest bit */
+            unsigned turned = 0; /* the code with reversed bits, because codes begin with their highest bit */
             for (unsigned bit = 0, rest = code[length]++; bit < length; bit++, rest >>= 1)
                 turned = turned << 1 | (rest & 1);
             for (; length <= quick_bits && turned < 1u << quick_bits; turned += 1u << length)

@@ -91,9 +91,9 @@ struct quipu_visit {
 };
 enum { QUIPU_FRAMED = 1 };
 
-/* Copies of quipu_measuring, and per thread of quipu_active_node, in a program. The program accesses its copies without
- * the table of addresses (GOT) that variables of a library need. Libraries have no copies. Until the runtime sets a
- * copy of quipu_active_node, it is the address of an active node without links. A program first calls
+/* The copies of quipu_measuring, and of quipu_active_node (one per thread), in a program. The program accesses its
+ * copies without the table of addresses (GOT) that variables of a library need. Libraries have no copies. Until the
+ * runtime sets a copy of quipu_active_node, it is the address of an active node without links. A program first calls
  * quipu_know_program. A process may contain several programs. */
 struct quipu_program {
     struct quipu_program *next;

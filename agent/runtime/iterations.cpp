@@ -14,7 +14,7 @@
 namespace quipu {
 
 constexpr uint32_t most_spans = 128;
-constexpr uint32_t most_phases = 256; /* phases of a process */
+constexpr uint32_t most_phases = 256; /* largest number of phases of a process */
 
 struct Span {
     long long first, last; /* iteration numbers from the program */
@@ -27,7 +27,7 @@ struct PhaseRecord {
     const quipu_region *region;
     PhaseRecord *next;
     uint64_t width, begun; /* number of iterations per span, and of all iterations so far */
-    uint64_t started;      /* ticks */
+    uint64_t started;      /* begin of the present iteration (ticks) */
     bool open;
     uint64_t cost; /* duration of the latest count_so_far() (ticks) */
     uint64_t at_start[QUIPU_METRIC_COUNT];

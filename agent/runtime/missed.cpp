@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Calls that preserve all registers. This file is compiled for general registers only and without sanitizers, because
- * vector registers contain values of the caller until they are saved on the stack. */
+/* Functions of the runtime that preserve all registers. This file is compiled for general registers only and without
+ * sanitizers, because vector registers contain values of the caller until they are saved on the stack. */
 #include "missed.h"
 #include "hot.h"
 
@@ -12,12 +12,12 @@
 
 extern "C" {
 
-__attribute__((visibility("hidden"))) uint64_t quipu_vector_bytes; /* of the vector state; 0: unknown */
+__attribute__((visibility("hidden"))) uint64_t quipu_vector_bytes; /* size of the vector state; 0: unknown */
 __attribute__((visibility("hidden"))) uint64_t quipu_vector_parts; /* components that XSAVE saves; 0: no XSAVE */
 
 __attribute__((visibility("hidden"))) void quipu_find_vectors(void) {
     constexpr uint32_t legacy_bytes = 512, has_xsave = 1u << 27, state_leaf = 0xd;
-    constexpr uint64_t tiles = uint64_t{3} << 17; /* AMX tiles, which do not survive calls */
+    constexpr uint64_t tiles = uint64_t{3} << 17; /* AMX tiles, which calls need not preserve */
     uint32_t a, b, c, d;
     uint64_t bytes = legacy_bytes, parts = 0;
     if (__get_cpuid(1, &a, &b, &c, &d) && (c & has_xsave)) {

@@ -267,7 +267,8 @@ quipu_region *region_of_mutex(int kind) {
 }
 
 void on_thread_begin(int kind, Data *) {
-    /* Its work belongs to parallel regions, not to the call path in which the OpenMP library created the thread. */
+    /* The work of a worker belongs to parallel regions, not to the call path in which the OpenMP library created the
+     * worker. */
     if (kind == thread_worker)
         thread_origin = nullptr;
 }

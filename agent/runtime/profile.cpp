@@ -346,7 +346,7 @@ class Checksum {
 
   private:
     static constexpr int slices = 4; /* bytes per step: Kounavis and Berry, ISCC 2005 */
-    uint32_t table[slices][256];     /* remainder of a byte that zero bytes follow */
+    uint32_t table[slices][256];     /* [zeros][byte]: remainder of a byte and as many zero bytes after it */
 };
 
 } // namespace

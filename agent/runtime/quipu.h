@@ -66,12 +66,12 @@ struct quipu_details {
     uint8_t data[];
 };
 
-/* A function that was inlined into another function. Its effort is derived from the counters of that function. The
+/* A function that was inlined into another function. Its effort follows from the counters of the other function. The
  * first scope is the function itself, including its inlined recursive calls, and has no name. Parents come before
  * children. */
 struct quipu_scope {
     struct quipu_region region; /* without weights */
-    uint32_t parent;            /* index of a scope */
+    uint32_t parent;            /* index of the scope that it was inlined into */
     uint32_t count;             /* number of rows */
     /* Each row: the index of a row in the weights of the whole function, then how much of it belongs to this scope
      * (visits, then effort). Empty rows are left out. Packed. */
@@ -122,8 +122,8 @@ int quipu_active(void);
 /* Returns the active call path of this thread; NULL while nothing is measured. It is valid until the end of the process
  * and may be used from any thread. */
 struct quipu_node *quipu_here(void);
-/* Adds to a metric of kind sum; sets a metric of kind max to the larger value. If node is NULL, nothing happens. Safe
- * from any thread. */
+/* quipu_add adds to a metric with `sum` in metrics.def. quipu_max raises a metric with `max` to the value, if it is
+ * larger. If node is NULL, nothing happens. Safe from any thread. */
 void quipu_add(struct quipu_node *node, enum quipu_metric metric, uint64_t value);
 void quipu_max(struct quipu_node *node, enum quipu_metric metric, uint64_t value);
 

@@ -42,11 +42,11 @@ struct quipu_ranks {
      * path then loses the difference. */
     uint64_t (*now)(void);
 };
-/* Must be called before anything is measured. */
+/* Sets the ranks of this process. Call it before anything is measured. */
 void quipu_share(const struct quipu_ranks *ranks);
 
 /* Returns whether the time of ranks follows from their effort: QUIPU_RATES names a file of rates, which the first call
- * reads. Then `now` is only simulated time. */
+ * reads. If so, quipu_ranks.now must return simulated time only. */
 int quipu_compute_by_effort(void);
 /* Begins the simulated time of the running rank. Earlier work takes no time, except the time per visit of each region
  * that is active now. */

@@ -22,7 +22,7 @@ Map of_regions, of_paths, of_operations, of_calls; /* indexed by hash */
     _exit(1);
 }
 
-/* The columns of the file: indexes of weighted metrics; the next index is for visits. */
+/* The columns of the file: indexes of weighted metrics; QUIPU_WEIGHTED stands for visits. */
 struct Columns {
     int metric[QUIPU_WEIGHTED + 1];
     int count;

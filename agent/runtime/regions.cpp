@@ -60,7 +60,8 @@ KeptName kept_name(const char *name, size_t most) {
     return kept;
 }
 
-/* Bytes. A record with the longest name, displayed name and file fits into a chunk. */
+/* Largest number of bytes of the stored texts. A record with the longest name, displayed name and file fits into a
+ * chunk. */
 constexpr size_t longest_name = size_t{32} << 10, longest_display = size_t{16} << 10, longest_file = size_t{8} << 10;
 static_assert(longest_name + longest_display + longest_file + 256 < chunk_room);
 
@@ -129,7 +130,7 @@ RegionRecord *of_id(uint64_t id) {
     return page ? page[id % page_of_regions] : nullptr;
 }
 
-/* Returns false if there is no memory. */
+/* Stores the record of an id. Returns false if there is no memory. */
 bool remember_region(uint64_t id, RegionRecord *record) {
     if (id / page_of_regions >= most_pages)
         return false;

@@ -53,7 +53,8 @@ void quipu_know_program(quipu_program *program) {
 
 namespace {
 
-/* Result of quipu_count_slowly if no link can be returned: in a folded call path, or while nothing is measured. */
+/* Result of quipu_count_slowly if there is no other link to return: for a folded region (folding.cpp), or while nothing
+ * is measured. */
 thread_local Link without_link;
 thread_local uint64_t visits_of_nobody;
 

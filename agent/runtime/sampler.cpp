@@ -138,7 +138,7 @@ QUIPU_BARE void on_sample(int, siginfo_t *info, void *context) {
     errno = error;
 }
 
-/* Under the lock. */
+/* Stops sampling of a thread. Call under the lock. */
 void stop(Sampler *sampler) {
     if (!sampler || !sampler->running)
         return;
@@ -154,7 +154,7 @@ void stop(Sampler *sampler) {
     sampler->counting.end();
 }
 
-/* Returns false if events are forbidden. */
+/* Starts the kernel event of a thread. Returns false if events are forbidden. */
 bool start_event(Sampler *sampler) {
     const uint64_t config[3] = {PERF_COUNT_SW_CPU_CLOCK, 0, 0};
     if (sampler->clock.open(PERF_TYPE_SOFTWARE, config, false, -1, options.period) != 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Intercepts sigaction and signal, like threads.cpp. If a program sets a handler for the signal of the samples, it gets
- * the signal, and the samples use another one. Statically linked programs are not intercepted. Sanitizers call these
- * functions before they are initialized. */
+/* Intercepts sigaction and signal, like threads.cpp. If a program sets a handler for the signal of the samples, the
+ * program gets this signal, and the samples use another one. Statically linked programs are not intercepted. Sanitizers
+ * call these functions before they are initialized. */
 #include "signals.h"
 
 #include "behind.h"
@@ -18,7 +18,7 @@ constexpr int candidates[] = {SIGURG, SIGWINCH};
 
 SignalHandler ours;
 int taken;
-struct sigaction before; /* the handler that the program set */
+struct sigaction before; /* the action of the program for this signal: default, or ignore */
 void (*give_up)();
 
 #ifdef QUIPU_STATIC

@@ -18,12 +18,13 @@ constexpr bool is_max[] = {
 /* With more differences than this, reading the whole profile is as fast. */
 constexpr uint32_t most_rests = 10000;
 
-/* The nodes and regions of the file, indexed by id. Both keep their addresses until the end of the process. */
+/* The nodes of the file and their locations, indexed by id - 1. Nodes, and the records of regions, keep their addresses
+ * until the end of the process. */
 struct NodeList {
     Node **node;
     uint32_t *location;
     uint32_t count;
-    uint32_t room;
+    uint32_t room; /* number of nodes; after collect(): number of nodes that no filter excludes */
 };
 
 NodeList list;
@@ -188,7 +189,7 @@ bool allocate(uint32_t nodes) {
     return false;
 }
 
-/* Marks a call path and its callers as open. Regions active in them may have no frame. */
+/* Marks a call path and all of its callers as open, because callers may be active without a frame. */
 void mark_open(Node *here) {
     for (const Node *node = here ? counted(here) : nullptr; node && node->id <= list.count; node = node->up)
         if (index_of[node->id - 1] != UINT32_MAX)

@@ -41,7 +41,7 @@ bool on_host[most_devices]; /* whether the device with this number runs kernels 
 struct Kernel {
     uint64_t threads, iterations; /* 0: unknown */
     uint64_t begun;               /* ticks */
-    bool on_host;                 /* the device of the construct */
+    bool on_host;                 /* whether the device of the construct runs kernels on this host */
 };
 
 thread_local Kernel kernel;

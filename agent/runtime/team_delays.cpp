@@ -21,10 +21,10 @@
 namespace quipu {
 namespace {
 
-/* Largest share of the time of the threads for this accounting. Above it, barriers are left out. */
+/* Largest share of the time of the threads for this accounting. If it takes longer, barriers are skipped. */
 constexpr double accounting_share = 0.01;
 
-uint64_t accounting_ticks; /* of all threads */
+uint64_t accounting_ticks; /* time of all threads for this accounting */
 
 /* Upper limits for the time of a step of accounting (per step, and per call path). A longer time means that the thread
  * lost its processor. */
@@ -85,7 +85,8 @@ void remember(TeamThread *own) {
     put(own->knows, true);
 }
 
-/* Records the work of a thread until it arrived at the barrier. The thread is in the barrier, or leaves it. */
+/* Records the work of a thread until it arrived at the barrier. The thread is in the barrier, or leaves it at `left`.
+ */
 void record(TeamThread *own, uint64_t left) {
     TeamThread::Work *work = &own->work;
     work->begun = own->begun;
@@ -187,7 +188,7 @@ double charge_one(const TeamThread::Work &late, const TeamThread::Work &other, C
     double alone = 0, rest = 0;
     for (uint32_t i = 0; i <= late.paths; i++) {
         const uint64_t own = i < late.paths ? late.spent[i].ticks : late.begun;
-        double *excess = &charges->usual[i]; /* from here on */
+        double *excess = &charges->usual[i]; /* replaces `usual` from here on */
         *excess = beyond(own, *excess);
         const double first = *excess < charges->alone[i] ? *excess : charges->alone[i];
         alone += first;
@@ -294,7 +295,8 @@ void go_on(TeamDelays *team, TeamThread *own) {
 } // namespace
 
 void begin_team(TeamDelays *team, uint32_t room) {
-    __atomic_exchange_n(&team->waiting, 0, __ATOMIC_ACQ_REL); /* after all that threads did in the region before */
+    /* Ordered after all accesses by threads of the previous region. */
+    __atomic_exchange_n(&team->waiting, 0, __ATOMIC_ACQ_REL);
     put(team->size, 0u);
     put(team->recorded, 0u);
     for (uint32_t i = 0; i < room; i++)

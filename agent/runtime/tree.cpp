@@ -18,7 +18,7 @@ uint32_t nodes;
 quipu_profile_chunk *thread_records;
 quipu_thread at_fork;          /* the state of the thread that forks */
 __thread quipu_thread *forked; /* state of the thread that forked (keep_one_thread()) */
-Link no_link;                  /* has no origin */
+Link no_link;                  /* empty entry of a table: no node is its origin */
 
 constexpr size_t counter_bytes = sizeof(uint64_t) * QUIPU_MOST_COUNTERS;
 static_assert(counter_bytes + sizeof(quipu_profile_counters) <= chunk_room);
@@ -41,7 +41,8 @@ void end_thread(void *state) {
 __attribute__((constructor(150))) void make_key() { has_end_key = pthread_key_create(&end_key, end_thread) == 0; }
 
 /* Returns the memory for as many frames as fit onto the stack of the thread. A call with a frame needs at least 32
- * bytes of stack (return address, frame, alignment to 16). If stacks are unlimited, a constant limits the recursion. */
+ * bytes of stack (return address, frame, alignment to 16). If the size of stacks is unlimited, the memory has a
+ * constant limit. */
 size_t frame_bytes() {
     constexpr size_t most = size_t{64} << 20, smallest_call = 32;
     struct rlimit limit;
@@ -60,7 +61,7 @@ Frame *reserve_frames(size_t *bytes) {
     return nullptr;
 }
 
-/* Under the lock. */
+/* Creates the state of a thread with a new location; null if there is no memory. Call under the lock. */
 Thread *new_thread() {
     auto *thread = may_call_system() ? static_cast<Thread *>(keep(sizeof(Thread))) : nullptr;
     auto *shared =
@@ -79,7 +80,7 @@ Thread *new_thread() {
         shared->own = thread;
         for (Link *&entry : thread->table)
             entry = &no_link;
-        /* Space for a record and its counters. */
+        /* Like all counters in the file, `nowhere` follows a record with their number (0), which copy_link() reads. */
         auto *record = static_cast<quipu_profile_counters *>(reserve(sizeof(quipu_profile_counters) + counter_bytes));
         thread->nowhere = record ? reinterpret_cast<uint64_t *>(record + 1) : nullptr;
         thread->root = thread->nowhere ? new_node(thread, nullptr, 0, 0) : nullptr;

@@ -30,12 +30,12 @@ static_assert(sizeof(quipu_thread) == sizeof(quipu_profile_thread));
 struct Links {
     struct Places {
         size_t mask;
-        Link *place[1]; /* mask + 1 */
+        Link *place[1]; /* mask + 1 places; null: free */
     } *places;
     size_t count;
 
     Link *find(const Node *from, uint64_t region) const;
-    /* Returns false if there is no memory. Call under the lock. */
+    /* Adds a link. Returns false if there is no memory. Call under the lock. */
     bool add(Link *link);
 };
 
@@ -186,7 +186,7 @@ Node *copy_path(quipu_thread *thread, Node *path);
 void settle(quipu_thread *thread);
 /* Calls `visit` for every thread, including ended threads. */
 void for_each_thread(void (*visit)(quipu_thread *));
-/* Runs before a fork. Stores the state of this thread, because the parent continues. */
+/* Runs before a fork. Stores the state of this thread, because the parent may change it before the child runs. */
 void note_this_thread();
 /* Runs in the child of a fork, where only this thread continues. Its next begin_thread() returns its state. */
 void keep_one_thread();
@@ -243,11 +243,11 @@ void *keep(size_t bytes);
 /* Reserves memory for the next calls of keep(). Returns false if there is none. */
 bool keep_more(size_t bytes);
 
-/* Returns unused counters, for code on a thread that is not measured. */
+/* Returns counters that nobody reads, for code on a thread that is not measured. */
 uint64_t *idle_counters();
 /* Prepares a thread of a process that is not measured, so that its inline hooks use the fast path. */
 void idle_thread();
-/* Ends the frames above this frame if it belongs to such a thread. */
+/* Ends the frames above this frame, if idle_thread() prepared the thread of the frame. */
 void end_idle(Frame *frame);
 /* Sets quipu_current and the variables that depend on it. */
 void make_current(quipu_thread *thread);
