@@ -26,7 +26,7 @@ char answer[sizeof prefix + PATH_MAX];
 struct Search {
     uintptr_t address;
     Range range;
-    char name[PATH_MAX]; /* empty: the program, or unknown */
+    char name[PATH_MAX]; /* file of the library; empty: the program, or unknown */
 };
 
 int look(struct dl_phdr_info *object, size_t, void *data) {

@@ -19,7 +19,7 @@ namespace {
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 __thread bool held; /* whether this thread holds the lock */
 
-/* Signal mask of the holder of the lock. */
+/* Signal mask and errno of the holder of the lock, from before it took the lock. */
 uint64_t signals;
 int error_number;
 

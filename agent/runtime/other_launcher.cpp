@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A script may call a launcher by its path. Quipu's script for this launcher, which precedes it in PATH, then does not
+/* A script may call a launcher by its path. Quipu's script for this launcher, which comes first in PATH, then does not
  * run. This file detects such launchers among the parents of the process, up to quipu-exec. Environment variables alone
  * would also show the launcher of an outer job, because ranks inherit its variables. */
 #include "other_launcher.h"

@@ -8,7 +8,7 @@
 namespace quipu {
 namespace {
 
-/* papi.h of PAPI 5 to 7: codes and versions. */
+/* Codes and versions from papi.h of PAPI 5 to 7. */
 constexpr int ok = 0, no_set = -1;
 constexpr int versions[] = {7 << 24, 6 << 24, 5 << 24};
 [[maybe_unused]] const char *const names[] = {"libpapi.so.7.0", "libpapi.so.7", "libpapi.so.6.0", "libpapi.so.5.7",

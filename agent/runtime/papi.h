@@ -7,8 +7,8 @@
 
 namespace quipu {
 
-/* Begins to count the events of `options` on the calling thread. Returns their number, or the index of the event that
- * cannot be counted, with the reason in `failure`. */
+/* Begins to count the events of `options` on the calling thread, in a new event set of PAPI (`set`). Returns the number
+ * of events, or the index of the event that cannot be counted, with the reason in `failure`. */
 uint32_t papi_begin(const SampleOptions &options, int *set, char *failure, size_t size);
 bool papi_read(int set, long long *values);
 void papi_end(int set);

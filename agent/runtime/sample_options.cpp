@@ -60,7 +60,7 @@ bool read_counter(const char **at, SampleOptions *options) {
     memcpy(options->names[options->counters], *at, length);
     *at += length;
     do {
-        ++*at; /* = or + */
+        ++*at; /* skip = or + */
         if (options->events == most_events)
             return false;
         CounterEvent *event = &options->event[options->events++];

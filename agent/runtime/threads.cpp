@@ -19,7 +19,7 @@ struct Start {
     void *argument;
     Node *origin;
     size_t stack;
-    bool sampled; /* whether the thread is sampled */
+    bool sampled; /* whether the thread is sampled outside of regions, too */
     bool unused;  /* the new thread has read the data */
     Start *next;
 };
