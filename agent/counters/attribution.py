@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attribute the cost of a chain of functions to a call path.
+"""Attribute the counts of chains of functions to the call paths of a run.
 
-A chain contains the function with the cost, its caller, and so on. The cost of a function that is not a region (for
-example of a system library) belongs to the region that called it, like its time. Functions inside of an MPI operation
-(MPI_Send or PMPI_Send) belong to the operation. A chain that was truncated belongs to the call path with the same end,
-if there is only one.
+Callgrind counts per chain: a function, its caller, the caller of its caller, and so on. A function that is not a
+measured region (for example of a system library) counts for the region that called it. Functions inside of an MPI
+operation (MPI_Send or PMPI_Send) count for the operation. Callgrind limits the length of chains. Of the call paths that
+end with the first region of a chain, the chain counts for the one that contains the most of its regions in the same
+order; of several, the shortest call path.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from quipu.modeling.experiment import CallTree, RegionKind
 
 
 class CallPaths:
-    """Finds call paths of a tree by chains of functions."""
+    """Finds the call path of a tree that belongs to a chain of functions."""
 
     def __init__(self, tree: CallTree) -> None:
         self._tree = tree
@@ -29,7 +30,7 @@ class CallPaths:
         self._known: dict[tuple[str, ...], int] = {}
 
     def find(self, chain: Sequence[str]) -> int:
-        """Return the call path of a chain of functions, innermost first; -1 if the chain contains no region."""
+        """Return the index of the call path of a chain of functions, innermost first; -1 if no function is a region."""
         regions = self._regions_of(chain)
         if not regions:
             return -1
@@ -38,11 +39,12 @@ class CallPaths:
         return self._known[regions]
 
     def _regions_of(self, chain: Sequence[str]) -> tuple[str, ...]:
+        """Return the regions in a chain, innermost first."""
         found: list[str] = []
         for function in chain:
             name = self._region(function)
             if name in self._mpi:
-                found = [name]  # deeper functions are part of the operation
+                found = [name]  # the functions before it were called by the operation and belong to it
             elif name:
                 found.append(name)
         return tuple(found)
@@ -54,7 +56,10 @@ class CallPaths:
         return plain if plain in self._regions else ""
 
     def _search(self, regions: tuple[str, ...]) -> int:
-        """Return the call path that agrees with the longest part of the chain; inlined regions are not in the chain."""
+        """Return the call path that contains the most regions of the chain; of several, the one with the least depth.
+
+        A call path may contain further regions between them: inlined functions are not in the chain.
+        """
         best, best_score = -1, (-1, 0)
         for path in self._endings[regions[0]]:
             score = (self._agreement(path, regions), -int(self._tree.depth[path]))
@@ -63,6 +68,7 @@ class CallPaths:
         return best
 
     def _agreement(self, path: int, regions: tuple[str, ...]) -> int:
+        """Return how many regions, from the innermost on, occur in this order in a call path and its callers."""
         place, node = 0, path
         while node >= 0 and place < len(regions):
             if self._tree.region_of(node).name == regions[place]:
@@ -74,7 +80,10 @@ class CallPaths:
 def attributed(
     tree: CallTree, costs: Iterable[tuple[Sequence[str], Sequence[int]]], events: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the costs of call paths, shape (call paths, events), and the remaining costs, shape (events,)."""
+    """Return the counts of call paths, shape (call paths, events), and of chains without a region, shape (events,).
+
+    costs: pairs of a chain of functions, innermost first, and its counts (one per event).
+    """
     paths = CallPaths(tree)
     result = np.zeros((len(tree), events), dtype=np.int64)
     outside = np.zeros(events, dtype=np.int64)
@@ -88,16 +97,20 @@ def attributed(
 
 
 def inlined(tree: CallTree, seen: Set[str]) -> list[str]:
-    """Return the functions of a tree that do not exist in the program, because the compiler inlined them."""
+    """Return the names of functions of a tree that callgrind did not find, because the compiler inlined them.
+
+    seen: linker names of all functions that callgrind found.
+    """
     functions = {tree.region_of(path) for path in range(len(tree))}
     return sorted(one.display for one in functions if one.kind is RegionKind.FUNCTION and one.name not in seen)
 
 
 def levels_of(costs: NDArray[np.int64], events: Sequence[str]) -> Mapping[str, NDArray[np.int64]]:
-    """Return counters by metric from columns (…, events) of callgrind: Ir, Dr, Dw, D1mr, D1mw, DLmr, DLmw.
+    """Return the counts of each metric, shape (…), from the counts of callgrind, shape (…, events).
 
-    Valgrind simulates two levels: an access that misses the first level and does not miss the last one is a hit of the
-    last level.
+    events: the event of each column; missing events count as 0. Ir: instructions; Dr, Dw: reads and writes of data;
+    D1mr, D1mw, DLmr, DLmw: reads and writes that miss the first-level (D1) and the last-level cache (DL). Valgrind
+    simulates only these two levels. An access that misses D1 and not DL is therefore a hit of the last-level cache.
     """
     column = {name: costs[..., place] for place, name in enumerate(events)}
     nothing = np.zeros_like(costs[..., 0])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of simulated caches, for machines without hardware counters: an additional run of the ranks under valgrind.
+"""Counts of simulated caches, for machines without hardware counters: an additional run of the ranks under valgrind.
 
-Callgrind simulates the same caches as cachegrind, and records callers. The additional run is 20 to 100 times slower,
-which does not affect the counts.
+Valgrind's tool callgrind simulates the same caches as its tool cachegrind, and also records callers. The additional run
+is 20 to 100 times slower than the program. This does not affect the counts.
 """
 
 from __future__ import annotations
@@ -31,18 +31,20 @@ from .source import Counted, CounterSource, Wanted
 
 PREFIX = "callgrind-"
 DEPTH = 12
-"""Number of callers that are distinguished."""
+"""Length of the chains of callers for which callgrind counts separately."""
 SLOWER = (20, 100)
-"""Range of the slowdown under callgrind (manual of cachegrind)."""
+"""Smallest and largest usual slowdown under callgrind (manual of cachegrind)."""
 EVENTS = ("Ir", "Dr", "Dw", "D1mr", "D1mw", "DLmr", "DLmw")
 _RANK = "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-${SLURM_PROCID:-0}}}}"
 _VALGRIND = "valgrind --quiet --demangle=no --tool=callgrind --cache-sim=yes --log-file={log}$rank-%p"
-# Names of files with messages of valgrind. In a virtual machine, valgrind warns about caches without an explicit size.
+# _LOG: prefix of the files with messages of valgrind. _WARNING: begin of a message that is no error. In a virtual
+# machine, valgrind warns about each cache whose size is not given as an option.
 _LOG, _WARNING = "valgrind-", "warning: "
-# Valgrind 3.19 cannot read the debug information of newer compilers (DWARF 5). It therefore runs a copy of the program
-# without debug information; the symbols stay. An interpreter is not copied, because it finds its modules relative to
-# its program. $ORIGIN in the library path of a program means the folder of the original. The script therefore puts this
-# path into LD_LIBRARY_PATH: first for RPATH, last for RUNPATH, as in ld.so(8).
+# The script that runs a rank of a compiled program. Valgrind 3.19 cannot read the debug information of newer compilers
+# (DWARF 5). The script therefore runs a copy of the program without debug information, but with its symbols. Python is
+# not copied, because it searches for its modules relative to its executable. $ORIGIN in the library path of a program
+# means the folder of the executable, which differs for the copy. The script therefore replaces $ORIGIN and puts the
+# library path into LD_LIBRARY_PATH: at the begin for RPATH, at the end for RUNPATH, like the search order of ld.so(8).
 _SHIM = """#!/bin/sh
 rank={rank}
 program=$(command -v -- "$1") || program=$1
@@ -85,9 +87,10 @@ exec {valgrind} {options}\\
 
 
 def shim_of(raw: Path, prefix: str, options: Sequence[str], python: bool = False) -> str:
-    """Return the script that runs a rank under callgrind with these options and writes files with this prefix.
+    """Return the shell script that runs a rank under callgrind with these options.
 
-    python: functions of Python are regions, and the cost of compiled functions belongs to the calling Python function.
+    Callgrind writes one file per process into the folder `raw`: `prefix`, rank, "-", process id. python: the program is
+    measured by Python functions. Each compiled function then counts for the Python function that calls it.
     """
     kept = python_paths.OPTIONS if python else (f"--separate-callers={DEPTH}",)
     words = "".join(f"{shlex.quote(option)} " for option in (*kept, *options))
@@ -102,7 +105,11 @@ def shim_of(raw: Path, prefix: str, options: Sequence[str], python: bool = False
 
 
 def cache_option(name: str, bytes_of_it: int, ways: int, line: int) -> str:
-    """Return the option of a cache ("D1", "LL"). Valgrind needs a power of two of sets, which determines the ways."""
+    """Return the option of valgrind that gives a cache ("D1" or "LL") its size, ways, and bytes per line.
+
+    Valgrind only accepts numbers of sets that are powers of two. The number of sets is therefore rounded down to a
+    power of two, and the number of ways results from the size.
+    """
     sets = 1 << max(0, (max(1, bytes_of_it // (line * max(1, ways)))).bit_length() - 1)
     return (
         f"--{name}={max(1, bytes_of_it // (line * sets)) * line * sets},{max(1, bytes_of_it // (line * sets))},{line}"
@@ -110,7 +117,10 @@ def cache_option(name: str, bytes_of_it: int, ways: int, line: int) -> str:
 
 
 def _options_of(caches: Sequence[Cache]) -> list[str]:
-    """Return the options for caches, with the measured effective size of a cache if it is known."""
+    """Return the options for the first and the last of these caches; none if there are fewer than two caches.
+
+    The size is the measured effective size of a cache if it is known, otherwise its nominal size.
+    """
     if len(caches) < 2:
         return []
     named = (("D1", caches[0]), ("LL", caches[-1]))
@@ -122,9 +132,10 @@ def _options_of(caches: Sequence[Cache]) -> list[str]:
 
 @dataclass
 class Found:
-    """The counts of callgrind: EVENTS per call path, by rank.
+    """The counts of callgrind in one run.
 
-    costs: the content of one file, None if there is no file. seen: all functions.
+    ranks: exclusive counts of each rank, shape (call paths, EVENTS). problems: texts about missing counts. costs: the
+    content of one of the files; None if there is no readable file. seen: linker names of all functions in the files.
     """
 
     ranks: dict[int, NDArray[np.int64]] = field(default_factory=dict)
@@ -133,14 +144,20 @@ class Found:
     seen: set[str] = field(default_factory=set)
 
     def of(self, numbers: Sequence[int], paths: int) -> NDArray[np.int64]:
-        """Return the counts of ranks, shape (ranks, call paths, events); 0 for a rank without files."""
+        """Return the counts of these ranks, shape (ranks, call paths, EVENTS); 0 for a rank without files.
+
+        paths: the number of call paths.
+        """
         nothing = np.zeros((paths, len(EVENTS)), dtype=np.int64)
         rows = [self.ranks.get(number, nothing) for number in numbers]
         return np.stack(rows) if rows else np.zeros((0, paths, len(EVENTS)), dtype=np.int64)
 
 
 def found_in(raw: Path, prefix: str, tree: CallTree) -> Found:
-    """Read the files with a prefix, and sum over the processes of each rank."""
+    """Read the files of callgrind in a raw folder whose names begin with `prefix`; add the processes of each rank.
+
+    Unreadable files are left out and become texts in `problems`.
+    """
     found = Found()
     for file in sorted(raw.glob(f"{prefix}*")):
         rank = file.name.removeprefix(prefix).split("-")[0]
@@ -167,7 +184,7 @@ def found_in(raw: Path, prefix: str, tree: CallTree) -> Found:
 
 
 def _first_message(raw: Path, prefix: str) -> str:
-    """Return the first message of valgrind in a run that is not a warning."""
+    """Return the first message of valgrind that is not a warning; empty if there is none."""
     for file in sorted(raw.glob(f"{_LOG}{prefix}*")):
         for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
             text = re.sub(r"^(==|--)\d+(==|--) ?", "", line).strip()
@@ -177,7 +194,11 @@ def _first_message(raw: Path, prefix: str) -> str:
 
 
 def facts_of(name: str, found: Found, tree: CallTree) -> Mapping[str, Any]:
-    """Return the facts of a source for the archive: version of valgrind, simulated caches, functions without costs."""
+    """Return the facts about a source for the archive.
+
+    source: `name`. version: of valgrind. caches: descriptions of the simulated caches. with_callers: functions that the
+    compiler inlined, so that their counts are in the counts of their callers.
+    """
     return {
         "source": name,
         "version": found.costs.version if found.costs is not None else "",
@@ -187,10 +208,10 @@ def facts_of(name: str, found: Found, tree: CallTree) -> Mapping[str, Any]:
 
 
 class Cachegrind(CounterSource):
-    """Instructions, and loads and stores by the level of a simulated cache that serves them.
+    """Counts instructions, and loads and stores by the cache level that serves them in a simulation.
 
-    caches: the caches to simulate; default: the caches that the kernel describes. (Valgrind asks the processor, which
-    in a virtual machine may describe the caches of the whole host.)
+    caches: the caches to simulate. Default: the caches that the kernel describes, because valgrind itself asks the
+    processor, which in a virtual machine may describe the caches of the whole host.
     """
 
     name = "cachegrind"
@@ -199,17 +220,17 @@ class Cachegrind(CounterSource):
         self.caches = tuple(caches)
 
     def of_machine(self, machine: Machine) -> Cachegrind:
-        """Return the source that simulates the caches of a machine. Raises UsageError for less than two caches."""
+        """Return a source that simulates the caches of a machine. Raises UsageError for fewer than two caches."""
         if len(machine.caches) < 2:
             raise UsageError(f"--machine: the description of {machine.host} contains fewer than two caches to simulate")
         return Cachegrind(machine.caches)
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Return the metrics of a simulated cache with two levels."""
+        """Return the metrics of the two simulated cache levels."""
         return tuple(COUNTERS[name] for name in ("cpu_instructions", "l1_hits", "llc_hits", "memory_accesses"))
 
     def unavailable(self, names: Sequence[str] = ()) -> str:
-        """Return an error text if valgrind is not installed."""
+        """Return an error text if valgrind is not installed; empty if it is."""
         return "" if shutil.which("valgrind") else "valgrind is not installed: apt-get install valgrind"
 
     def shims(self, raw: Path, python: bool = False) -> tuple[str, ...]:
@@ -219,7 +240,7 @@ class Cachegrind(CounterSource):
     def collect(
         self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
     ) -> Counted:
-        """Return the counts of the ranks, summed over the processes of a rank."""
+        """Return the exclusive counts of each call path and rank, summed over the processes of the rank."""
         found = found_in(raw, PREFIX, tree)
         numbers = tuple(sorted(found.ranks))
         values = levels_of(found.of(numbers, len(tree)), EVENTS)
@@ -229,6 +250,6 @@ class Cachegrind(CounterSource):
 
 
 def _in_order(found: NDArray[np.int64], events: Sequence[str]) -> NDArray[np.int64]:
-    """Return the columns of EVENTS; 0 for an event that callgrind did not count."""
+    """Return the columns of `found` (call paths, events) in the order of EVENTS; 0 for an event that is missing."""
     columns = [found[:, events.index(name)] if name in events else np.zeros(len(found), np.int64) for name in EVENTS]
     return np.stack(columns, axis=1)

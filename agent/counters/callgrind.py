@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of callgrind files (valgrind): the cost of every function, by chain of callers.
+"""Read files of callgrind (valgrind): the counts of every function, separately for each chain of callers.
 
 Callgrind format specification, version 1: https://valgrind.org/docs/manual/cl-format.html
 """
@@ -24,13 +24,13 @@ _SEPARATOR = "'"
 
 @dataclass
 class Costs:
-    """The content of a callgrind file.
+    """The content of a callgrind file. A chain is a function and its callers, innermost first.
 
-    - events: names of the columns.
-    - of: self cost per event, by chain of functions (innermost first). inclusive: cost with all callees; too large for
-      a chain that calls itself.
-    - calls: the chains that a chain calls.
-    - caches: descriptions of the simulated caches, by name (D1, LL). version: of valgrind.
+    - events: names of the counted events.
+    - of: exclusive counts of each chain, one per event.
+    - inclusive: counts of each chain with its callees, one per event; too large for a chain that calls itself.
+    - calls: the chains that a chain calls, without itself.
+    - caches: descriptions of the simulated caches by name (I1, D1, LL). version: of valgrind.
     """
 
     events: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Costs:
 
 
 def read_callgrind(path: Path) -> Costs:
-    """Read a callgrind file. Raises FormatError with the wrong line."""
+    """Read a callgrind file. Raises FormatError with the number of the invalid line."""
     with reading_file(path) as content:
         lines = content.decode("utf-8", "replace").splitlines()
     costs = Costs()
@@ -60,7 +60,7 @@ def read_callgrind(path: Path) -> Costs:
             if called != current:
                 costs.calls.setdefault(current, set()).add(called)
         elif line.startswith("calls="):
-            inclusive = True  # the next line is the cost of the callee
+            inclusive = True  # the next line has the inclusive counts of the called chain
         elif not _COST.match(line + " "):
             _head(costs, line)
         elif current is None:
@@ -69,7 +69,7 @@ def read_callgrind(path: Path) -> Costs:
             totals = [costs.inclusive[current]]
             if not inclusive:
                 totals.append(costs.of[current])
-            elif called == current:  # another version of the same function
+            elif called == current:  # the plain version of a function calls its counted version (llvm_pass/versions.h)
                 totals = []
             _add(path, number, len(costs.events), totals, line)
             inclusive = False
@@ -79,7 +79,7 @@ def read_callgrind(path: Path) -> Costs:
 
 
 def _head(costs: Costs, line: str) -> None:
-    """Store the relevant content of a header line."""
+    """Store events, version of valgrind or description of a cache from a header line; ignore other lines."""
     key, _, text = line.partition(":")
     if key == "events":
         costs.events = tuple(text.split())
@@ -91,6 +91,7 @@ def _head(costs: Costs, line: str) -> None:
 
 
 def _add(path: Path, number: int, events: int, totals: Sequence[list[int]], line: str) -> None:
+    """Add the counts in a line to each list of totals. Raises FormatError with the number of the line."""
     try:
         values = [int(text) for text in line.split()[1:]]
     except ValueError:
@@ -103,6 +104,7 @@ def _add(path: Path, number: int, events: int, totals: Sequence[list[int]], line
 
 
 def _chain(path: Path, number: int, text: str, names: dict[int, str]) -> tuple[str, ...]:
+    """Return the chain that a line names, and store a newly defined name in `names`."""
     found = _NAME.match(text)
     if found is None:
         return _functions(text)
@@ -115,7 +117,7 @@ def _chain(path: Path, number: int, text: str, names: dict[int, str]) -> tuple[s
 
 
 def _functions(text: str) -> tuple[str, ...]:
-    """Return the functions of a chain. A function and its counted version are one function."""
+    """Return the functions of a chain; the two versions of a function (llvm_pass/versions.h) are one function."""
     found: list[str] = []
     counted = ""
     for symbol in text.split(_SEPARATOR):

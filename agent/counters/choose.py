@@ -20,10 +20,12 @@ SOURCES: tuple[CounterSource, ...] = (Perf(), Papi(), Cachegrind(), Reuse(), Eff
 
 
 def choose(request: str, sources: Sequence[CounterSource] = SOURCES) -> tuple[CounterSource, Wanted]:
-    """Return the source and its counters for a request such as `cachegrind`, `L1,LLC,mem`, `effort` or `auto`.
+    """Return the source and its counters for a request such as `cachegrind`, `L1,LLC,mem`, `perf,cycles` or `auto`.
 
-    The name of a source selects all its counters. Names of counters select the first source that has all of them.
-    Raises UsageError for other names, EnvironmentProblem if a source cannot be used on this machine.
+    The name of a source selects all its counters. Names of counters select the first source that has all of them and
+    can be used on this machine. Both together select these counters of this source.
+
+    Raises UsageError for unknown names or two sources, EnvironmentProblem if no source can count the request here.
     """
     by_name = {source.name: source for source in sources}
     words = [word.strip() for word in request.split(",") if word.strip()]

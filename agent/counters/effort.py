@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The counter source that is always available: exact effort of the compiler pass, and cycles from time and clock
-frequency.
-"""
+"""The counter source `effort`, which is always available and counts nothing in addition to the compiler pass."""
 
 from __future__ import annotations
 
@@ -14,12 +12,12 @@ from .source import Counted, CounterSource, Wanted
 
 
 class Effort(CounterSource):
-    """No additional counting: instructions, loads and stores are metrics of every run; cycles are time × frequency."""
+    """Counts nothing: every run has exact instructions, loads and stores; models compute cycles as time × frequency."""
 
     name = "effort"
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Return no metrics, because every archive contains the metrics of the pass."""
+        """Return no metrics: every archive contains the metrics of the compiler pass without this source."""
         return ()
 
     def unavailable(self, names: Sequence[str] = ()) -> str:

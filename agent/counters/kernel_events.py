@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check whether the kernel can count an event for a thread: perf_event_open(2) is tried once."""
+"""Check whether the kernel can count an event for a thread, by opening the event once with perf_event_open(2)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 
 from .libpfm import Encoding
 
-_CALLS = {"x86_64": 298, "aarch64": 241}  # asm/unistd.h
-_SIZE = 112  # PERF_ATTR_SIZE_VER5
+_CALLS = {"x86_64": 298, "aarch64": 241}  # numbers of the system call perf_event_open (asm/unistd.h)
+_SIZE = 112  # PERF_ATTR_SIZE_VER5: bytes of struct perf_event_attr
 _EXCLUDE_KERNEL, _EXCLUDE_HV, _DISABLED = 1 << 5, 1 << 6, 1
 _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 
@@ -35,7 +35,7 @@ def _open(event: Encoding) -> int:
 
 
 def refused(event: Encoding) -> str:
-    """Return why the kernel cannot count an event, and what to do; empty if it can."""
+    """Return why the kernel cannot count an event, and what to do; empty if the kernel can count it."""
     code = _open(event)
     if code in (errno.EACCES, errno.EPERM):
         try:

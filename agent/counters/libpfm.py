@@ -18,7 +18,7 @@ _SUCCESS = 0
 
 @dataclass(frozen=True)
 class Encoding:
-    """An event: type, config, config1 and config2 of perf_event_attr. kernel: whether it also counts in the kernel."""
+    """An event: type, config, config1, config2 of perf_event_attr. kernel: whether to count in the kernel, too."""
 
     type: int
     config: int
@@ -27,7 +27,7 @@ class Encoding:
     kernel: bool = False
 
     def text(self) -> str:
-        """Return the event in the format of QUIPU_COUNTERS."""
+        """Return the event in the format of the variable QUIPU_COUNTERS: `type:config[:config1:config2][k]`."""
         more = f":{self.config1:#x}:{self.config2:#x}" if self.config1 or self.config2 else ""
         return f"{self.type}:{self.config:#x}{more}{'k' if self.kernel else ''}"
 
@@ -67,7 +67,7 @@ class _Argument(ctypes.Structure):
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """Return the initialized libpfm4; None if it is not installed."""
+    """Return the initialized libpfm4; None if it is not installed or cannot be initialized."""
     try:
         found = ctypes.CDLL("libpfm.so.4")
     except OSError:
@@ -77,9 +77,9 @@ def library() -> ctypes.CDLL | None:
 
 
 def encode(name: str) -> Encoding | str:
-    """Return the numbers of an event of this processor, or an error text.
+    """Return the numbers of an event of this processor, or an error text if libpfm4 or the event is missing.
 
-    name: as in the manual of the vendor or in libpfm: MEM_LOAD_RETIRED.L1_HIT, LS_DISPATCH:LD_DISPATCH.
+    name: as in the manual of the vendor (MEM_LOAD_RETIRED.L1_HIT) or in libpfm (LS_DISPATCH:LD_DISPATCH).
     """
     found = library()
     if found is None:

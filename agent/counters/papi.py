@@ -26,7 +26,10 @@ _EVENTS: Mapping[str, tuple[str, ...]] = {
     "memory_accesses": ("PAPI_L3_TCM",),
     "stall_cycles": ("PAPI_MEM_SCY",),
 }
-"""Preset events (papi_avail lists them): LST_INS are loads and stores, DCM and TCM misses of data and in total."""
+"""Preset events of each metric (papi_avail lists them); "-": the next event is subtracted.
+
+LST_INS counts load and store instructions; DCM counts data cache misses, TCM all cache misses.
+"""
 _KERNEL: Mapping[str, tuple[str, ...]] = {
     "page_faults": ("perf::PAGE-FAULTS",),
     "context_switches": ("perf::CONTEXT-SWITCHES",),
@@ -34,21 +37,24 @@ _KERNEL: Mapping[str, tuple[str, ...]] = {
 
 
 class Papi(SampledSource):
-    """Preset events and native events of PAPI."""
+    """The counter source `papi`: preset events and native events of PAPI."""
 
     name = "papi"
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Return the metrics, whether or not this processor has all events."""
+        """Return all metrics of the table; this processor may lack events of some of them."""
         return tuple(COUNTERS[name] for name in (*_EVENTS, *_KERNEL, *SAMPLED))
 
     def knows(self, event: str) -> bool:
-        """Return whether this is the name of a preset or native event of PAPI."""
+        """Return whether `event` is the name of a preset or native event of PAPI.
+
+        Names that begin with PAPI_ or contain :: are accepted unchecked; PAPI is asked about other names.
+        """
         named = event.startswith("PAPI_") or "::" in event
         return event not in COUNTERS and event.isascii() and (named or not _refused(event))
 
     def unavailable(self, names: Sequence[str] = ()) -> str:
-        """Return why a counter cannot be counted; without names, cycles and instructions are checked."""
+        """Return why one of these counters cannot be counted; empty if all can. Default: cycles and instructions."""
         for name in names or ("cpu_cycles", "cpu_instructions"):
             for event in _terms(name):
                 if event != "-" and (problem := _refused(event)):
@@ -56,7 +62,7 @@ class Papi(SampledSource):
         return ""
 
     def variables(self, wanted: Wanted) -> Mapping[str, str]:
-        """Return the variables with the PAPI names of the events."""
+        """Return the environment variable that gives the runtime the events; "@" marks a name of PAPI."""
         names = wanted.names or tuple(name for name in _EVENTS if not self.unavailable((name,)))
         counters = {
             metric_of(name).name: [term if term == "-" else f"@{term}" for term in _terms(name)]
@@ -72,7 +78,7 @@ def _terms(name: str) -> tuple[str, ...]:
 
 @cache
 def library() -> ctypes.CDLL | str:
-    """Return the initialized PAPI, or an error text."""
+    """Return the initialized library of PAPI, or an error text."""
     found = None
     for name in _LIBRARIES:
         try:
@@ -90,7 +96,7 @@ def library() -> ctypes.CDLL | str:
 
 @cache
 def _refused(event: str) -> str:
-    """Return why PAPI does not count an event here; empty if it does."""
+    """Return why PAPI cannot count an event on this machine; empty if it can."""
     papi = library()
     if isinstance(papi, str):
         return papi

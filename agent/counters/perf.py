@@ -19,12 +19,12 @@ _CPUINFO = Path("/proc/cpuinfo")
 
 
 class Perf(SampledSource):
-    """Events of the kernel and of this processor, and events whose names libpfm4 supports."""
+    """The counter source `perf`: events of the kernel and of this processor, and events whose names libpfm4 knows."""
 
     name = "perf"
 
     def __init__(self, cpuinfo: Path = _CPUINFO) -> None:
-        """Read the description of the processor from a file."""
+        """Create the source. cpuinfo: the file that describes the processor, in the format of /proc/cpuinfo."""
         self._cpuinfo = cpuinfo
 
     def metrics(self) -> tuple[Metric, ...]:
@@ -36,7 +36,7 @@ class Perf(SampledSource):
         return event not in COUNTERS and isinstance(encode(event), Encoding)
 
     def unavailable(self, names: Sequence[str] = ()) -> str:
-        """Return why one of these counters cannot be counted; without names, one of the hardware counters."""
+        """Return why one of these counters cannot be counted; empty if all can. Default: all hardware counters."""
         for name in names or self._hardware():
             events = self._events(name)
             problem = events if isinstance(events, str) else next(filter(None, map(refused, events)), "")
@@ -45,7 +45,7 @@ class Perf(SampledSource):
         return ""
 
     def variables(self, wanted: Wanted) -> Mapping[str, str]:
-        """Return the variables with the numbers of the events."""
+        """Return the environment variable that gives the runtime the numbers of the events."""
         counters = {}
         for name in wanted.names or tuple(self._hardware()):
             if name not in SAMPLED:
@@ -68,10 +68,11 @@ class Perf(SampledSource):
         return terms_of(name, self._processor()) or (name,)
 
     def _encoded(self, name: str) -> tuple[str | Encoding, ...]:
-        """Return the numbers of the events, with "-" before a subtracted one; an error text for an unknown event."""
+        """Return the events of a counter; "-" before a subtracted event, an error text for an unknown event."""
         return tuple(term if term == "-" or isinstance(term, Encoding) else encode(term) for term in self._terms(name))
 
     def _events(self, name: str) -> list[Encoding] | str:
+        """Return the events of a counter, or the error text of an unknown event."""
         if name in SAMPLED:
             return []
         events: list[Encoding] = []

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processor events of each counter: names for libpfm4, or numbers if they are equal for all processors of a vendor.
+"""The processor events of each counter.
 
-The count of an event with a minus is subtracted. The definition of hits and misses differs between vendors: retired
-loads (Intel), demand fills of the first-level cache (AMD), or all accesses (Arm).
+An event is a name for libpfm4, or numbers of perf_event_attr if they are equal for all processors of a vendor. The
+vendors count different things as hits and misses: retired loads (Intel), demand fills of the first-level cache (AMD),
+or all accesses (Arm).
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from .libpfm import Encoding
 _HARDWARE, _SOFTWARE, _RAW = 0, 1, 4  # linux/perf_event.h: PERF_TYPE_*
 
 Terms = tuple[str | Encoding, ...]
+"""The events whose sum is a counter; "-" before an event that is subtracted."""
 
 
 @dataclass(frozen=True)
 class Processor:
-    """A family of processors.
+    """A family of processors, and the events of its counters.
 
-    vendor: as in /proc/cpuinfo. models: (family, lowest model, highest model). source: the description of the events.
+    vendor: as in /proc/cpuinfo. models: (family, lowest model, highest model) as in /proc/cpuinfo; on Arm the
+    architecture and the part. source: the document that describes the events.
     """
 
     name: str
@@ -45,7 +48,7 @@ SOFTWARE: Mapping[str, Terms] = {
 """PERF_COUNT_SW_PAGE_FAULTS and PERF_COUNT_SW_CONTEXT_SWITCHES, which the kernel counts."""
 
 SAMPLED = ("samples", "task_clock")
-"""Metrics of every run with samples."""
+"""Metrics that every sampled run has without any event."""
 
 
 def _levels(name: str) -> dict[str, Terms]:
@@ -115,7 +118,7 @@ PROCESSORS = (
 
 
 def processor_of(cpuinfo: str) -> Processor | None:
-    """Return the processor that /proc/cpuinfo describes; None if the table does not contain it."""
+    """Return the row of PROCESSORS for the content of /proc/cpuinfo; None if the table lacks the processor."""
     found = {}
     for key in ("vendor_id", "cpu family", "model", "CPU implementer", "CPU architecture", "CPU part"):
         match = re.search(rf"^{key}\s*:\s*(\S+)\s*$", cpuinfo, re.MULTILINE)
@@ -139,6 +142,6 @@ def processor_of(cpuinfo: str) -> Processor | None:
 
 
 def terms_of(counter: str, processor: Processor | None) -> Terms:
-    """Return the events of a counter of `quipu.modeling.counters`; empty if they are unknown for this processor."""
+    """Return the events of a counter (a name in `quipu.modeling.counters`); empty if this processor has none."""
     row = processor.counters if processor is not None else {}
     return GENERIC.get(counter) or SOFTWARE.get(counter) or row.get(counter, ())

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The costs of Python functions in a run under valgrind, by call path.
+"""The counts of Python functions in a run under valgrind, by call path.
 
-Valgrind only sees functions of the interpreter and of extension modules. Therefore the interpreter evaluates each
-Python call path through a separate C function (agent/interpreter/paths.c). The inclusive cost of this function is the
-inclusive cost of the call path. Minus the inclusive costs of the paths below it, this is the exclusive cost.
+Valgrind only sees compiled functions: those of the interpreter and of extension modules. Therefore the interpreter
+executes each Python call path through a separate C function (agent/interpreter/paths.c). The inclusive counts of this C
+function are the inclusive counts of the call path. The exclusive counts are these minus the inclusive counts of the
+call paths directly below.
 """
 
 from __future__ import annotations
@@ -22,18 +23,23 @@ from quipu.modeling.limits import reading_file
 from .callgrind import Costs
 
 OPTIONS = ("--separate-callers12=MPI_*", "--separate-callers12=PMPI_*")
-"""Options of callgrind: it distinguishes the callers of MPI operations only, up to the Python function."""
+"""Options of callgrind: record up to 12 callers of MPI operations, which lead to the Python function; no other callers.
+"""
 VARIABLE = "QUIPU_PYTHON_PATHS"
-"""Environment variable with the prefix of the files of call paths; sitecustomize.py of agent/interpreter reads it."""
+"""Environment variable with the prefix of the files that list the Python call paths (read by sitecustomize.py)."""
 _FUNCTION = re.compile(r"quipu_python_path_([0-9a-f]+)\Z")
 _NUMBER = re.compile(r"@[0-9]+\Z")  # suffix of functions with equal names
-_IMPORTS = ":0"  # file and line of the region of imports
+_IMPORTS = ":0"  # file (empty) and line of the region "(imports)"
 _COLUMNS = 5
 
 
 @dataclass(frozen=True)
 class PythonPath:
-    """A Python function below another call path. parent: its number, -1: none. name: qualified, without the module."""
+    """A Python call path.
+
+    parent: number of the calling call path; -1 if there is none. line: first line of the function. name: qualified name
+    of the function without its module.
+    """
 
     parent: int
     line: int
@@ -42,12 +48,12 @@ class PythonPath:
 
 
 def prefix_of(prefix: str) -> str:
-    """Return the prefix of the files of call paths that belong to cost files with `prefix`."""
+    """Return the prefix of the files with call paths that belong to the callgrind files with `prefix`."""
     return f"paths-{prefix}"
 
 
 def read_paths(path: Path) -> dict[int, PythonPath]:
-    """Return the call paths of a process by number. Raises FormatError with the wrong line."""
+    """Return the call paths of a process by number. Raises FormatError with the number of the invalid line."""
     with reading_file(path) as content:
         lines = content.decode("utf-8", "replace").splitlines()
     found: dict[int, PythonPath] = {}
@@ -66,10 +72,10 @@ def read_paths(path: Path) -> dict[int, PythonPath]:
 def costs_of_python(
     tree: CallTree, costs: Costs, paths: Mapping[int, PythonPath]
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Return the exclusive costs of call paths, shape (call paths, events), and texts about missing counts.
+    """Return the exclusive counts of call paths, shape (call paths, events), and texts about missing counts.
 
-    The cost of a path outside of the tree belongs to its caller. MPI operations are separate paths. Compiled regions
-    below a Python function cannot be distinguished from this function, so neither of them gets counts.
+    A Python call path that is not in the tree counts for its caller. MPI operations are separate call paths. If a
+    Python function calls compiled regions, callgrind counts all of them together: then none of them gets counts.
     """
     nodes = _Nodes(tree, paths)
     result = np.zeros((len(tree), len(costs.events)), dtype=np.int64)
@@ -91,10 +97,15 @@ def costs_of_python(
 
 
 class _Nodes:
-    """Map each number to a call path of the tree: the nearest one above that the tree contains, or -1."""
+    """Map the number of each Python call path to the tree.
+
+    of: for each number the index in the tree, or the index of the nearest caller that the tree contains; -1 if there is
+    neither.
+    """
 
     def __init__(self, tree: CallTree, paths: Mapping[int, PythonPath]) -> None:
         self._tree = tree
+        # Indices by the nearest Python caller (-1: none) and "file:line" of a Python function, or the name of a region.
         self._below: dict[tuple[int, str], list[int]] = {}
         self._caller = np.full(len(tree), -1, dtype=np.int64)  # the nearest Python function above
         for node, parent in enumerate(tree.parent.tolist()):
@@ -110,6 +121,7 @@ class _Nodes:
             self.of[number] = self._child(caller, path)
 
     def _child(self, caller: int, path: PythonPath) -> int:
+        """Return the index of a Python call path whose caller has the index `caller`; `caller` if it has none."""
         imports = self._below.get((caller, _IMPORTS), [])
         for above in (caller, *imports):
             for node in self._below.get((above, f"{path.file}:{path.line}"), ()):
@@ -119,9 +131,10 @@ class _Nodes:
         return imports[0] if imports and path.name == "<module>" else caller
 
     def operation(self, chain: Sequence[str]) -> tuple[int, int]:
-        """Return the call paths of an MPI operation and of the Python function above it.
+        """Return the index of an MPI operation and of the nearest Python function that calls it.
 
-        The result is (-1, -1) if the chain does not end in an operation, or is inside of another operation.
+        chain: functions, innermost first. The result is (-1, -1) if the first function is not an MPI operation of the
+        tree, or if another MPI operation calls it.
         """
         name = chain[0].removeprefix("P") if chain[0].startswith("PMPI_") else chain[0]
         for function in chain[1:]:
@@ -135,7 +148,7 @@ class _Nodes:
         return -1, -1
 
     def with_compiled(self) -> set[int]:
-        """Return the Python functions that call compiled regions."""
+        """Return the indices of the Python functions that call compiled regions other than MPI operations."""
         compiled = [node for node in range(len(self._tree)) if self._tree.region_of(node).kind is not RegionKind.PYTHON]
         return {
             int(self._caller[node])
@@ -145,5 +158,6 @@ class _Nodes:
 
 
 def _number(function: str) -> int | None:
+    """Return the number of the Python call path that a C function executes; None for other functions."""
     found = _FUNCTION.match(function)
     return int(found[1], 16) if found is not None else None

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reuse distances of memory accesses, from the misses of simulated caches of many sizes.
+"""Measure reuse distances of memory accesses by the misses of simulated caches of many sizes.
 
 The reuse distance of an access is the number of other bytes used since the last access to its cache line. The access
-misses a cache with least-recently-used replacement if this distance is above the size of the cache (Mattson et al.
-1970). The misses at many sizes are therefore the distribution of the reuse distance. Models use it to predict misses at
-other problem sizes (modeling/kernels/reuse.py).
+misses a cache with least-recently-used replacement if this distance is larger than the cache (Mattson et al. 1970). The
+number of misses as a function of the cache size is therefore the distribution of the reuse distance. Models use this
+distribution to predict misses at other problem sizes (modeling/kernels/reuse.py).
 
-Every run simulates two caches; the last one only gets the misses of the first one. With the stream prefetcher of
-valgrind, the misses of the last cache are the misses that such a prefetcher does not avoid.
+Every run simulates two caches. The last cache only sees the accesses that miss the first cache. Some runs also simulate
+the stream prefetcher of valgrind. The misses of their last cache are those that such a prefetcher does not avoid.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from quipu.modeling.machine import Machine
 from .cachegrind import EVENTS, Cachegrind, cache_option, facts_of, found_in, shim_of
 from .source import Counted, Wanted
 
-_WAYS, _LINE = 16, 64
-# Sizes of the first and the last cache of each run (KiB), and whether the prefetcher is used.
+_WAYS, _LINE = 16, 64  # _LINE: bytes of a cache line
+# Sizes of the first and the last cache of each run (KiB), and whether the run simulates the prefetcher.
 _RUNS = (
     (8, 64, True),
     (16, 512, True),
@@ -44,7 +44,7 @@ _RUNS = (
 
 
 class Reuse(Cachegrind):
-    """Loads and stores that miss caches of many sizes, and the misses that a prefetcher does not avoid."""
+    """Counts loads and stores that miss caches of many sizes, and misses that a prefetcher does not avoid."""
 
     name = "reuse"
 
@@ -53,7 +53,7 @@ class Reuse(Cachegrind):
         raise UsageError("--machine: belongs to --counters cachegrind; reuse simulates caches of many sizes")
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Return the metrics."""
+        """Return instructions, accesses, misses by cache size, and misses that a prefetcher does not avoid."""
         return tuple(COUNTERS[name] for name in ("cpu_instructions", "accesses", *MISSES.values(), *SCATTERED.values()))
 
     def shims(self, raw: Path, python: bool = False) -> tuple[str, ...]:
@@ -69,7 +69,10 @@ class Reuse(Cachegrind):
     def collect(
         self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
     ) -> Counted:
-        """Return the counts of the ranks in all runs, summed over the processes of a rank."""
+        """Return the exclusive counts of each call path and rank, summed over the processes of the rank.
+
+        Each metric comes from one of the runs. A rank without files of one of the runs is left out.
+        """
         runs = [found_in(raw, _prefix(number), tree) for number in range(len(_RUNS))]
         numbers = tuple(sorted(set.intersection(*(set(found.ranks) for found in runs))))
         values: dict[str, NDArray[np.int64]] = {}

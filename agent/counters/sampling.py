@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common parts of sampled counter sources: environment variables of a run, and facts about samples in profiles."""
+"""Common parts of the counter sources that sample: variables for the runtime, and facts about the samples."""
 
 from __future__ import annotations
 
@@ -15,24 +15,29 @@ from quipu.modeling.limits import whole_number
 from .source import Counted, CounterSource, Wanted
 
 RATE = 1000
-"""Samples per second of processor time."""
+"""Default number of samples per second of processor time."""
 
 HIGHEST_RATE = 10_000
+"""Largest number of samples per second that an option may give."""
 
 
 class SampledSource(CounterSource):
-    """A source whose counts the runtime adds to the metrics of the profiles while the program runs."""
+    """A source whose counts the runtime stores in the profiles while the program runs."""
 
     def collect(
         self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
     ) -> Counted:
-        """Return facts about the counting; the counts themselves are metrics of the profiles."""
+        """Return facts about the samples and no counts, because the profiles contain the counts as metrics."""
         facts, problems = described(attributes)
         return Counted((), (), {}, {"source": self.name, **facts}, tuple(problems))
 
 
 def metric_of(event: str) -> Metric:
-    """Return the metric of a counter or of an event; its name has only letters, digits and _."""
+    """Return the metric of a counter or of an event.
+
+    The metric of an event has the name of the event in lower case, with _ for other characters than letters and digits,
+    at most 39 characters.
+    """
     return COUNTERS.get(event) or Metric(_plain(event), "1", "cost", "sum", event)
 
 
@@ -41,7 +46,10 @@ def _plain(event: str) -> str:
 
 
 def request(counters: Mapping[str, Sequence[str]]) -> str:
-    """Return the value of QUIPU_COUNTERS: events by metric, with "-" before an event that is subtracted."""
+    """Return the value of the variable QUIPU_COUNTERS: `metric=event+event-event;metric=…`.
+
+    counters: the events of each metric, with "-" before an event that is subtracted.
+    """
     texts = []
     for metric, terms in counters.items():
         signed = "+".join(terms).replace("-+", "-")
@@ -50,7 +58,12 @@ def request(counters: Mapping[str, Sequence[str]]) -> str:
 
 
 def described(attributes: Iterable[Mapping[str, str]]) -> tuple[dict[str, Any], list[str]]:
-    """Return facts about the samples of all processes for the archive, and problems."""
+    """Return facts about the samples of all processes for the archive, and texts about problems.
+
+    attributes: attributes of each profile. samples_lost: samples outside of all call paths. samples_late: sampling
+    periods without a sample. counted_share: smallest fraction of the time in which an event was counted, by metric; it
+    is below 1 if the hardware has too few counters for all events.
+    """
     lost = late = 0
     period = 0
     kinds: set[str] = set()

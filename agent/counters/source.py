@@ -20,8 +20,8 @@ from quipu.modeling.machine import Machine
 class Counted:
     """The counts of a source in a run.
 
-    ranks: the rank of each row. values: exclusive counts by metric, int64 of shape (ranks, call paths). facts: "source"
-    and details of the counting, for the archive. problems: texts about missing counts.
+    ranks: the rank of each row of values. values: exclusive counts of each metric, shape (ranks, call paths). facts:
+    the name of the source ("source") and details, for the archive. problems: texts about missing counts.
     """
 
     metrics: tuple[Metric, ...]
@@ -41,11 +41,11 @@ class Wanted:
     names: tuple[str, ...] = field(default=())
 
     def chosen(self, metrics: Sequence[Metric]) -> tuple[Metric, ...]:
-        """Return the wanted metrics of a source."""
+        """Return the requested metrics among the metrics of a source."""
         return tuple(metric for metric in metrics if not self.names or metric.name in self.names)
 
     def among(self, metrics: Sequence[Metric], counted: Collection[str]) -> bool:
-        """Return whether all wanted metrics of a source are among these names."""
+        """Return whether the names `counted` contain all requested metrics of a source."""
         return all(metric.name in counted for metric in self.chosen(metrics))
 
 
@@ -66,22 +66,25 @@ class CounterSource(ABC):
         """
 
     def knows(self, event: str) -> bool:
-        """Return whether this is the name of an event of this source."""
+        """Return whether `event` is the name of an event that this source can count."""
         return False
 
     def of_machine(self, machine: Machine) -> CounterSource:
-        """Return the source with the caches of a described machine. Raises UsageError if it cannot simulate them."""
+        """Return a source that simulates the caches of a described machine.
+
+        Raises UsageError if this source does not simulate given caches.
+        """
         raise UsageError(f"--machine: belongs to --counters cachegrind, {self.name} does not simulate its caches")
 
     def variables(self, wanted: Wanted) -> Mapping[str, str]:
-        """Return the environment variables with which the runtime counts while the program runs."""
+        """Return the environment variables that tell the runtime which events to count while the program runs."""
         return {}
 
     def shims(self, raw: Path, python: bool = False) -> tuple[str, ...]:
-        """Return scripts that a launcher starts instead of the program, each in a separate run.
+        """Return shell scripts that start the program in another way; each one is used in a separate, additional run.
 
-        The result is empty if the source needs no further run. raw: the raw folder, for the files of the scripts.
-        python: whether functions of Python are regions.
+        The result is empty if the source needs no additional run. raw: the raw folder (files of the measured
+        processes), into which the scripts write. python: whether Python functions are regions.
         """
         return ()
 
@@ -91,5 +94,5 @@ class CounterSource(ABC):
     ) -> Counted:
         """Return the counts of the call paths of a tree. Raises FormatError for damaged files.
 
-        attributes: attributes of each process from its profile.
+        raw: the raw folder. attributes: attributes of each process from its profile.
         """

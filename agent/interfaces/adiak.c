@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adiak: named numbers that the program registers become parameters of the run (adiak.h, adiak.hpp). */
+/* Adiak (adiak.h, adiak.hpp): the named numbers that the program registers become parameters of the run. */
 #include "interface.h"
 
 #include <stdarg.h>
 #include <string.h>
 
-enum { CATEGORY_PERFORMANCE = 3 }; /* results, which are not parameters */
-enum { LONG = 1, ULONG, INT, UINT, DOUBLE, LONG_LONG = 16, ULONG_LONG };
+enum { CATEGORY_PERFORMANCE = 3 }; /* values of this category are results, and not parameters */
+enum { LONG = 1, ULONG, INT, UINT, DOUBLE, LONG_LONG = 16, ULONG_LONG }; /* adiak_type_t */
 
 union value {
     long as_long;
@@ -18,12 +18,14 @@ union value {
 
 typedef int (*raw_function)(const char *, int, const char *, union value *, const int *);
 
-/* Returns whether the program is the caller. Adiak itself also registers values, such as the number of ranks. */
+/* Returns whether the program made this call, and not Adiak itself, which also registers values such as the number of
+ * ranks. caller: the return address of the call. next: the function of Adiak; NULL if Adiak is not loaded. */
 static bool is_of_program(const void *caller, const void *next) {
     Dl_info from, adiak;
     return next == NULL || !dladdr(caller, &from) || !dladdr(next, &adiak) || from.dli_fbase != adiak.dli_fbase;
 }
 
+/* Records a value as a parameter of the run, unless it is a result or not a number. */
 static void take(const char *name, int category, int type, union value value) {
     if (name == NULL || category == CATEGORY_PERFORMANCE)
         return;
@@ -54,6 +56,7 @@ static void take(const char *name, int category, int type, union value value) {
     }
 }
 
+/* Returns the type that a format of Adiak ("%d") means; 0 for types that are not numbers. */
 static int type_of(const char *text) {
     static const struct {
         const char *text;
@@ -70,9 +73,10 @@ QUIPU_PUBLIC int adiak_namevalue(const char *name, int category, const char *sub
 int adiak_namevalue(const char *name, int category, const char *subcategory, const char *type, ...) {
     typedef int (*variadic)(const char *, int, const char *, const char *, ...);
     variadic next = QUIPU_NEXT(variadic, "adiak_namevalue");
-    /* Variadic arguments are in registers: integers and pointers in one set, floating-point numbers in another, each in
-     * the order of the arguments (System V ABI of x86-64, section 3.5.7; AAPCS64, appendix B). Adiak has at most this
-     * number of arguments of each kind. */
+    /* The types of the variadic arguments are unknown, but all of them must be passed on to Adiak. The ABI keeps
+     * integers and pointers in one set of registers and floating-point numbers in another, each in the order of the
+     * arguments (System V ABI of x86-64, section 3.5.7; AAPCS64, appendix B). So both sets are read and passed on.
+     * WORDS and NUMBERS: the most arguments of each kind that Adiak uses. */
     enum { WORDS = 8, NUMBERS = 4 };
     long word[WORDS];
     double number[NUMBERS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Caliper: its functions for C and Fortran (cali.h), and the C++ classes that mark a scope (Annotation.h) by their
- * mangled names.
+/* Caliper: its functions for C and Fortran (cali.h), and the constructors and destructors of the C++ classes that mark
+ * a scope (Annotation.h). The latter are defined by their mangled names.
  */
 #include "interface.h"
 
@@ -11,12 +11,13 @@
 typedef uint64_t attribute;
 #define NO_ATTRIBUTE (~(attribute)0)
 
-/* Names of attributes if Caliper itself is not linked: the number of an attribute is its index. */
+/* Names of the attributes if Caliper itself is not loaded. An attribute is then the index of its name in this table. */
 enum { MOST_ATTRIBUTES = 1024 };
 static const char *attributes[MOST_ATTRIBUTES];
 static unsigned attribute_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* Returns the attribute with this name, created if necessary; NO_ATTRIBUTE if the table is full. */
 static attribute new_attribute(const char *name) {
     attribute found = NO_ATTRIBUTE;
     const char *kept = quipu_region_name(name);
@@ -39,7 +40,7 @@ static const char *name_of(attribute number) {
     return name != NULL ? name : "";
 }
 
-/* Returns whether the values of this attribute of Caliper are names of regions. */
+/* Returns whether the values of this attribute are names of regions. The values of other attributes are data. */
 static bool names_regions(const char *name) {
     static const char *const known[] = {"region", "function",    "loop",     "annotation",
                                         "phase",  "comm.region", "statement"};
@@ -49,6 +50,8 @@ static bool names_regions(const char *name) {
     return false;
 }
 
+/* Begins a region for an attribute with a text value: "value" if the attribute names regions, otherwise "name=value".
+ * Without a value (NULL), the region has the name of the attribute. */
 static void open_value(const char *name, const char *value) {
     const void *key = quipu_region_name(name);
     if (names_regions(name) || value == NULL) {
@@ -60,13 +63,15 @@ static void open_value(const char *name, const char *value) {
     quipu_open(QUIPU_CALIPER, key, text);
 }
 
+/* Begins an iteration for an attribute with an integer value. */
 static void open_number(const char *name, long long number) {
     quipu_open_phase(QUIPU_CALIPER, quipu_region_name(name), name, number);
 }
 
 static void close_named(const char *name) { quipu_close(QUIPU_CALIPER, quipu_region_name(name)); }
 
-/* Functions with the name of a region as argument; the end function also has the name. */
+/* Defines a pair of functions of Caliper whose only argument is a name. enter, leave: the code that begins and ends the
+ * region. */
 #define QUIPU_NAMED(begin, end, enter, leave)                                                                          \
     QUIPU_PUBLIC void begin(const char *name);                                                                         \
     void begin(const char *name) {                                                                                     \
@@ -87,6 +92,7 @@ QUIPU_NAMED(cali_begin_phase, cali_end_phase, quipu_region_begin(name), quipu_re
 QUIPU_NAMED(cali_begin_comm_region, cali_end_comm_region, quipu_region_begin(name), quipu_region_end(name))
 QUIPU_NAMED(cali_begin_byname, cali_end_byname, open_value(name, NULL), close_named(name))
 
+/* Defines a function of Caliper that begins an attribute with a value. enter: the code that begins the region. */
 #define QUIPU_VALUE_OF(function, type, attribute_type, attribute_name, enter)                                          \
     QUIPU_PUBLIC void function(attribute_type of, type value);                                                         \
     void function(attribute_type of, type value) {                                                                     \
@@ -127,7 +133,7 @@ void cali_safe_end_string(attribute of, const char *value) {
     close_named(name_of(of));
 }
 
-/* Further symbols that such programs need if Caliper itself is not linked. */
+/* Further symbols that programs with annotations of Caliper need if Caliper itself is not loaded. */
 QUIPU_PUBLIC attribute cali_region_attr_id, cali_loop_attr_id, cali_function_attr_id, cali_class_iteration_attr_id;
 attribute cali_region_attr_id = NO_ATTRIBUTE, cali_loop_attr_id = NO_ATTRIBUTE, cali_function_attr_id = NO_ATTRIBUTE,
           cali_class_iteration_attr_id = NO_ATTRIBUTE;
@@ -159,7 +165,8 @@ attribute cali_create_attribute(const char *name, int type, int properties) {
     return next != NULL ? next(name, type, properties) : new_attribute(name);
 }
 
-/* C++ objects whose constructor begins a region and whose destructor ends it. */
+/* Constructors and destructors of C++ objects that mark a region: the constructor begins the region, the destructor
+ * ends it. The address of the object identifies the region. */
 #define QUIPU_CONSTRUCTOR(function, symbol)                                                                            \
     QUIPU_PUBLIC void function(void *object, const char *name) __asm__(symbol);                                        \
     void function(void *object, const char *name) {                                                                    \
@@ -185,7 +192,8 @@ QUIPU_CONSTRUCTOR(function_begin_base, "_ZN4cali8FunctionC2EPKc")
 QUIPU_END(function_end, "_ZN4cali8FunctionD1Ev")
 QUIPU_END(function_end_base, "_ZN4cali8FunctionD2Ev")
 
-/* Loops of this thread, by the first member of cali::Loop: iterations only have a pointer to it. */
+/* The latest loops of this thread, and the names of their iterations. of: first member of cali::Loop. The constructor
+ * of an iteration gets only this pointer from its loop. */
 static __thread struct {
     const void *of;
     const char *name;
@@ -205,6 +213,7 @@ static void begin_loop(void **object, const char *name, void (*next)(void **, co
     loops[place].name = quipu_region_name(text);
 }
 
+/* Returns the name for the iterations of a loop; NULL if the loop is not among the latest ones. */
 static const char *loop_of(const void *made_with) {
     const unsigned room = sizeof loops / sizeof *loops;
     const unsigned known = loop_count < room ? loop_count : room;

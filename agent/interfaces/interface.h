@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interface.h: common parts of the annotation interfaces of other tools. */
+/* interface.h: common parts of the files that define annotation functions of other tools. */
 #ifndef QUIPU_INTERFACES_H
 #define QUIPU_INTERFACES_H
 
@@ -17,19 +17,22 @@
 
 #define QUIPU_PUBLIC __attribute__((visibility("default")))
 
-/* Regions that an interface has opened on this thread, for functions that end one without its name. */
+/* Each interface has a list of its open regions per thread. Functions that end a region without giving its name find
+ * the name in this list. */
 enum quipu_opener { QUIPU_CALIPER, QUIPU_KOKKOS, QUIPU_KOKKOS_COPY, QUIPU_KOKKOS_SECTION, QUIPU_NVTX, QUIPU_OPENERS };
 
-/* Begins a region. key: the same key ends it. */
+/* Begins a region. key: identifies the region for quipu_close; may be NULL. If too many regions are open, does nothing.
+ */
 void quipu_open(enum quipu_opener opener, const void *key, const char *name);
+/* Begins an iteration, such as a time step. iteration: its number. */
 void quipu_open_phase(enum quipu_opener opener, const void *key, const char *name, long long iteration);
-/* Ends the innermost region with this key. Returns false if none is open. */
+/* Ends the innermost open region with this key. Returns false if there is none. */
 bool quipu_close(enum quipu_opener opener, const void *key);
-/* Returns the number of open regions. */
+/* Returns the number of regions that this interface has opened on this thread and not closed. */
 unsigned quipu_open_count(enum quipu_opener opener);
 
-/* Returns the function of the tool itself: the next definition of this name after this library; NULL if there is none.
- * */
+/* Returns the function `name` of the other tool, as a pointer of this type; NULL if the tool is not loaded. This is the
+ * next definition of the name in the search order after this library. */
 #define QUIPU_NEXT(type, name)                                                                                         \
     __extension__({                                                                                                    \
         static void *found;                                                                                            \

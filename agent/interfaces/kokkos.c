@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The callbacks of Kokkos Tools (Kokkos_Profiling_C_Interface.h). Kokkos loads the library that KOKKOS_TOOLS_LIBS
- * names.
+/* The callbacks of Kokkos Tools (Kokkos_Profiling_C_Interface.h). Kokkos loads the library that the environment
+ * variable KOKKOS_TOOLS_LIBS names, and calls these functions.
  */
 #include "interface.h"
 
@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A memory space of Kokkos, which passes it by value. */
+/* Kokkos_Profiling_SpaceHandle: a memory space. Kokkos passes it by value. */
 struct space {
     char name[64];
 };
 
-/* Returns the demangled name of a kernel; NULL if its name is not mangled. Without a label, Kokkos uses the mangled
- * name of the C++ type. */
+/* Returns the demangled name of a kernel; NULL if its name is not mangled. The caller frees it. Kokkos passes the
+ * mangled name of the C++ type for kernels without a label. */
 static char *readable(const char *name) {
     typedef char *(*demangle)(const char *, char *, size_t *, int *);
     const char *first = name + strspn(name, "_NSZKL");
@@ -25,7 +25,9 @@ static char *readable(const char *name) {
     return function != NULL ? function(name, NULL, NULL, &status) : NULL;
 }
 
-/* Begins a kernel. The address of its stored name serves as its number. */
+/* Begins a kernel. Returns the number by which Kokkos ends it: the address of the stored name, 0 if nothing is
+ * measured.
+ */
 static uint64_t begin(const char *name) {
     if (name == NULL)
         name = "";
@@ -83,7 +85,7 @@ void kokkosp_begin_deep_copy(struct space to, const char *to_name, const void *t
 QUIPU_PUBLIC void kokkosp_end_deep_copy(void);
 void kokkosp_end_deep_copy(void) { quipu_close(QUIPU_KOKKOS_COPY, NULL); }
 
-/* Sections that are started and stopped on the same thread are regions. */
+/* Profile sections become regions. A section that is stopped on another thread than it was started on is not ended. */
 enum { MOST_SECTIONS = 1024 };
 static const char *section[MOST_SECTIONS];
 static uint32_t section_count;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVTX 3: its headers load the library that NVTX_INJECTION64_PATH names and take their functions from it (nvtxTypes.h).
- * Ranges that are pushed and popped are regions. Ranges with a start and an end are not regions, because they may
- * overlap and change threads.
+/* NVTX 3 (nvtxTypes.h). The headers of NVTX in a program load the library that the environment variable
+ * NVTX_INJECTION64_PATH names. This library replaces the functions in the tables of NVTX.
+ *
+ * Ranges of nvtxRangePush and nvtxRangePop are regions. Ranges of nvtxRangeStart and nvtxRangeEnd are not, because they
+ * may overlap, and may end on another thread.
  */
 #include "interface.h"
 
@@ -9,6 +11,7 @@
 #include <string.h>
 #include <wchar.h>
 
+/* Numbers of the modules, tables, callbacks and types of strings in nvtxTypes.h and nvToolsExt.h. */
 enum { MODULE_CORE = 1, MODULE_CORE2 = 5, TABLE_CALLBACKS = 1 };
 enum { PUSH_EX = 8, PUSH_A = 9, PUSH_W = 10, POP = 11 };
 enum { DOMAIN_PUSH_EX = 4, DOMAIN_POP = 5, DOMAIN_STRING_A = 10, DOMAIN_STRING_W = 11, DOMAIN_A = 12, DOMAIN_W = 13 };
@@ -33,7 +36,7 @@ struct callbacks {
 };
 typedef const void *(*export_table)(uint32_t number);
 
-/* Returns a wide string as ASCII; the caller frees it. */
+/* Returns a copy of a wide string as ASCII, with '?' for other characters. The caller frees it. */
 static char *narrow(const wchar_t *text) {
     const size_t length = text != NULL ? wcslen(text) : 0;
     char *copy = malloc(length + 1);
@@ -44,6 +47,7 @@ static char *narrow(const wchar_t *text) {
     return copy;
 }
 
+/* Begins a region. Returns the number of outer ranges, as nvtxRangePush does. */
 static int push_text(const void *domain, const char *text) {
     quipu_open(QUIPU_NVTX, domain, text != NULL ? text : "");
     return (int)quipu_open_count(QUIPU_NVTX) - 1;
@@ -65,6 +69,7 @@ static int push_event(const void *domain, const struct event *event) {
     return push_text(domain, has_text ? event->text : "");
 }
 
+/* Ends the innermost range of a domain. Returns the number of remaining ranges; -1 if no range is open. */
 static int pop_in(const void *domain) {
     return quipu_close(QUIPU_NVTX, domain) ? (int)quipu_open_count(QUIPU_NVTX) : -1;
 }
@@ -88,6 +93,7 @@ static const void *kept_wide(const void *domain, const wchar_t *text) {
 static const void *domain_a(const char *name) { return kept_text(NULL, name); }
 static const void *domain_w(const wchar_t *name) { return kept_wide(NULL, name); }
 
+/* Replaces a function of NVTX, if this version of NVTX has it. */
 static void set(const struct callbacks *callbacks, int module, unsigned number, function to) {
     function **table = NULL;
     unsigned size = 0;
@@ -95,8 +101,8 @@ static void set(const struct callbacks *callbacks, int module, unsigned number, 
         *table[number] = to;
 }
 
-/* If the user set NVTX_INJECTION64_PATH to another tool, initializes only that tool: NVTX allows one tool per function.
- */
+/* If the user set NVTX_INJECTION64_PATH to another tool, initializes this tool and returns true. Quipu then measures no
+ * ranges, because NVTX allows only one tool per function. result: the result of the initialization. */
 static bool give_to_other(export_table tables, int *result) {
     typedef int (*initialize)(export_table);
     const char *wanted = getenv("NVTX_INJECTION64_PATH");

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The lists of open regions of each thread (interface.h). */
 #include "interface.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
 
-enum { AT_ONCE = 256 };
+enum { AT_ONCE = 256 }; /* the largest number of open regions in a list */
 
 struct list {
     unsigned count;
     struct {
         const void *key;
-        const char *name; /* of quipu_region_name */
+        const char *name; /* the copy that quipu_region_name returned */
         bool is_phase;
     } open[AT_ONCE];
 };
 
-/* The open regions of a thread, one list per interface. They are allocated, because they are too large for static
- * thread-local storage. */
+/* The open regions of this thread, one list per interface; NULL until the first one. The lists are allocated, because
+ * they are too large for static thread-local storage. */
 static __thread struct list *lists;
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -43,6 +44,7 @@ static struct list *list_of(enum quipu_opener opener) {
     return lists != NULL ? &lists[opener] : NULL;
 }
 
+/* Appends a region to its list. Returns false if nothing is measured or the list is full. */
 static bool remember(enum quipu_opener opener, const void *by, const char *name, bool is_phase) {
     struct list *list = list_of(opener);
     const char *kept = list != NULL ? quipu_region_name(name) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* User regions of Score-P: the functions that the macros of SCOREP_User.h call. */
+/* User regions of Score-P: defines the functions that the macros of SCOREP_User.h call. */
 #include "interface.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@ typedef void (*with_handle)(region_handle);
 typedef void (*by_name)(const char *, uint32_t, const char *, uint32_t);
 typedef void (*end_by_name)(const char *);
 
-/* The names of the handles of Score-P. If Score-P is not linked, the handle is the name. */
+/* The name of the region of each handle. If Score-P itself is not loaded, the handle is the address of the name. */
 enum { MOST_HANDLES = 4096 };
 static struct {
     region_handle handle;
@@ -27,6 +27,7 @@ static const char *name_of(region_handle handle) {
     return NULL;
 }
 
+/* Stores the name of a handle. Creates the handle if Score-P has not created it. */
 static void remember(region_handle *handle, const char *name) {
     const char *kept = quipu_region_name(name);
     if (handle == NULL || kept == NULL)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Python functions as regions: callbacks of sys.monitoring (Python 3.12 and newer), else the profile function of
- * every thread.
+/* Measures Python functions as regions, by callbacks of sys.monitoring (Python 3.12 and newer), otherwise by the
+ * profile function of every thread (PyEval_SetProfile).
  *
- * Each resumption of a generator or coroutine is an entry, each yield an exit, so frames are always nested. Frames that
- * were active before the start have no entry in the stack, and their returns are ignored.
+ * A generator or coroutine enters its region each time it is resumed, and leaves it each time it yields. Regions are
+ * therefore always nested. Functions that were active before measuring started have no entry in the stack, and their
+ * returns are ignored.
  */
 #define _GNU_SOURCE
 #include "hot.h"
@@ -17,11 +18,11 @@
 
 struct python_api python;
 
-/* The part of Python to which an active function belongs. */
+/* The part to which an active function belongs: the program, the standard library, or the import of a module. */
 enum part { PROGRAM, LIBRARY, IMPORT };
 
-/* running: the frame, or its code if there is no frame; an end refers to the innermost entry with it. region: NULL if
- * the function belongs to its caller. */
+/* An active function. running: its frame object; with sys.monitoring its code object. The end of a frame or code ends
+ * the innermost entry with the same `running`. region: NULL if the function has no region and counts for its caller. */
 struct active {
     PyObject *running;
     struct quipu_frame *region;
@@ -62,12 +63,15 @@ static bool grow(void) {
     return true;
 }
 
+/* Returns the part of a function. During an import, only functions of the program itself do not belong to the import.
+ * Code without a file belongs to the library if the library calls it. */
 static enum part part_of(enum part caller, enum origin origin) {
     if (origin == OF_IMPORT || (caller == IMPORT && origin != OF_PROGRAM))
         return IMPORT;
     return origin == OF_LIBRARY || (caller == LIBRARY && origin == OF_TEXT) ? LIBRARY : PROGRAM;
 }
 
+/* Enters a function. Functions of the library or of an import that the same part calls count for their caller. */
 static void enter(PyObject *running, struct python_region *region) {
     if (region == NULL || (stack.depth == stack.room && !grow()))
         return;
@@ -82,9 +86,10 @@ static void leave(PyObject *running) {
     size_t at = stack.depth;
     while (at > 0 && stack.frames[at - 1].running != running)
         at--;
-    if (at == 0) /* it was active before the start, or has no region */
+    if (at == 0) /* the function was active before measuring started, or belongs to the import machinery */
         return;
-    size_t outermost = at - 1; /* the end of a region also ends the regions inside of it */
+    size_t outermost =
+        at - 1; /* this entry, or the first one inside of it with a region; its end ends all inner ones */
     while (outermost < stack.depth && stack.frames[outermost].region == NULL)
         outermost++;
     if (outermost < stack.depth)
@@ -104,15 +109,15 @@ static int on_event(PyObject *self, PyObject *frame, int event, PyObject *argume
     return 0;
 }
 
-/* Stores the name of a code object that does not contain its full name. */
+/* Stores the qualified name of a code object that does not contain it (Python 3.10 and older). */
 QUIPU_EXPORT void quipu_python_name_code(PyObject *code, const char *name) {
     pthread_once(&once, find_functions);
     if (found)
         quipu_python_keep_name(code, name);
 }
 
-/* Measures the Python functions of the calling thread from now on; the caller holds the interpreter's lock. Returns 1,
- * or 0 if that is impossible. */
+/* Starts to measure the Python functions of the calling thread. The caller holds the global interpreter lock. Returns
+ * 1, or 0 if the process is not measured or this Python lacks a needed function. */
 QUIPU_EXPORT int quipu_python_start(void) {
     if (!quipu_active())
         return 0;
@@ -129,6 +134,8 @@ static PyObject *result_of(PyObject *object) {
     return object;
 }
 
+/* The callbacks of sys.monitoring: the first argument is the code object. Returning sys.monitoring.DISABLE switches the
+ * event off for this code. */
 static PyObject *on_enter(PyObject *self, PyObject *const *arguments, ptrdiff_t count) {
     (void)self, (void)count;
     struct python_region *region = quipu_python_region(arguments[0], NULL);
@@ -136,7 +143,7 @@ static PyObject *on_enter(PyObject *self, PyObject *const *arguments, ptrdiff_t 
     return result_of(region != NULL ? none : disable);
 }
 
-/* Like on_enter, for events that cannot be switched off. */
+/* Like on_enter, for PY_THROW, which cannot be switched off for one code object. */
 static PyObject *on_throw(PyObject *self, PyObject *const *arguments, ptrdiff_t count) {
     (void)self, (void)count;
     enter(arguments[0], quipu_python_region(arguments[0], NULL));
@@ -149,8 +156,9 @@ static PyObject *on_leave(PyObject *self, PyObject *const *arguments, ptrdiff_t 
     return result_of(none);
 }
 
-/* Callback of sys.monitoring: 0 for a start and a resumption, 1 for an exception thrown in, 2 for every kind of end;
- * NULL if this interpreter has none. The arguments are None and sys.monitoring.DISABLE. */
+/* Returns a callback for sys.monitoring; NULL if this interpreter has no sys.monitoring. which: 0 for the start and the
+ * resumption of a function, 1 for an exception that is thrown into a generator, 2 for every kind of end. is_none,
+ * is_disable: None and sys.monitoring.DISABLE. */
 QUIPU_EXPORT PyObject *quipu_python_callback(int which, PyObject *is_none, PyObject *is_disable) {
     static struct method methods[] = {{"quipu_enter", (void *)on_enter, METHOD_FAST_CALL, NULL},
                                       {"quipu_throw", (void *)on_throw, METHOD_FAST_CALL, NULL},

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of code objects. The constants of a module's code contain the code of all functions that it defines.
+/* Names of Python functions, by code object.
  *
- * If several functions have the same qualified name, they are numbered in the order of their lines: `f`, `f@2`. The
- * numbers do not change if lines move. Python 3.10 and older do not store qualified names, so this file builds them. */
+ * The constants of the code of a module contain the code objects of all functions that the module defines. Functions
+ * with the same qualified name are numbered in the order of their lines: `f`, `f@2`. These names do not change if lines
+ * move. Python 3.10 and older do not store qualified names in code objects, so this file builds the names. */
 #define _GNU_SOURCE
 #include "python_api.h"
 
@@ -19,6 +20,7 @@ struct named {
     char *name;
 };
 
+/* Hash table by the address of the code object. It contains only names that the attribute co_qualname does not give. */
 static struct named names[SLOTS];
 static unsigned kept;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -49,12 +51,12 @@ static struct named *slot_of(PyObject *code) {
     return &names[at];
 }
 
-/* Stores the name of a code object. The table then owns the name. */
+/* Stores the name of a code object; frees the name if the code already has one or the table is full. */
 static void keep(PyObject *code, char *name) {
     pthread_mutex_lock(&lock);
     struct named *slot = slot_of(code);
     if (name != NULL && slot->code == NULL && kept < KEPT) {
-        python.Py_IncRef(code); /* so that no other code gets its address */
+        python.Py_IncRef(code); /* never freed, so that no other code object gets this address */
         *slot = (struct named){code, name};
         kept++;
         name = NULL;
@@ -75,6 +77,7 @@ char *quipu_python_name(PyObject *code) {
     return name != NULL ? name : quipu_python_text(code, "co_name");
 }
 
+/* A function or class that a module defines. order: its position in the search of the module. */
 struct definition {
     PyObject *code;
     char *name;
@@ -102,8 +105,8 @@ static bool add(struct definitions *all, PyObject *code, char *name) {
     return true;
 }
 
-/* Returns the name of code that is defined in a function, class or module. within: name of this scope; NULL: the
- * module. */
+/* Returns the qualified name of a code object, built as Python does. within: qualified name of the enclosing function
+ * or class; NULL if the module encloses the code. The caller frees it. */
 static char *built_name(PyObject *code, const char *within, bool in_function) {
     char *own = quipu_python_text(code, "co_name"), *name = NULL;
     if (own == NULL || within == NULL)
@@ -114,6 +117,8 @@ static char *built_name(PyObject *code, const char *within, bool in_function) {
     return name;
 }
 
+/* Adds the code objects in the constants of `code`, and recursively in theirs. type: the type of code objects. within:
+ * qualified name of `code`; NULL for a module. */
 static void collect(struct definitions *all, PyObject *code, PyObject *type, const char *within, int depth) {
     PyObject *constants = depth < 64 ? python.PyObject_GetAttrString(code, "co_consts") : NULL;
     const ptrdiff_t size = constants != NULL ? python.PySequence_Size(constants) : 0;

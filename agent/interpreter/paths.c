@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Call paths of Python functions for valgrind, which only sees the functions of the interpreter.
+/* Makes the call paths of Python functions visible to valgrind, which only sees the C functions of the interpreter.
  *
- * Every Python call path is evaluated through a separate function: quipu_python_path_0 and so on (PEP 523 lets a
- * library evaluate frames). These functions only call the interpreter. Their names appear in the chains of callers of
- * callgrind. A file describes each call path in a line with fields separated by tabs: its number, the number of its
- * caller (-1: none), and the first line, the qualified name and the file of its code.
+ * PEP 523 lets a library replace the function that executes a Python frame. This library executes the frames of each
+ * Python call path through a separate C function: quipu_python_path_0 and so on. These functions only call the original
+ * function of the interpreter, but callgrind counts for each of them separately.
+ *
+ * A file describes each call path in one line. The fields, separated by tabs: number of the call path (hexadecimal, as
+ * in the name of its function), number of its caller (-1: none), first line, qualified name and file of the code.
  */
 #define _GNU_SOURCE
 #include "python_api.h"
@@ -24,7 +26,8 @@ struct python_api python;
 static evaluation evaluate;
 static PyObject *(*code_of_frame)(void *frame);
 
-/* 4 · 16³ functions, by hexadecimal number. A macro cannot expand itself, so each digit has a separate macro. */
+/* Defines 4 · 16³ functions whose names end with hexadecimal numbers. A macro cannot expand itself, so each digit has a
+ * separate macro. */
 /* clang-format off */
 #define QUIPU_DIGIT_1(X, n) \
     X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7) \
@@ -36,7 +39,7 @@ static PyObject *(*code_of_frame)(void *frame);
     X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7) \
     X(n##8) X(n##9) X(n##a) X(n##b) X(n##c) X(n##d) X(n##e) X(n##f)
 
-/* It is a definition, and no expression. NOLINTBEGIN(bugprone-macro-parentheses) */
+/* n is part of a name, so parentheses are impossible. NOLINTBEGIN(bugprone-macro-parentheses) */
 #define QUIPU_FUNCTION(n) \
     QUIPU_EXPORT PyObject *quipu_python_path_##n(void *thread, void *frame, int throws) { \
         return evaluate(thread, frame, throws); \
@@ -63,19 +66,19 @@ static const evaluation through[] = {
 
 enum { PATHS = sizeof through / sizeof *through, SLOTS = 4 * PATHS, NONE = -1, NO_REGION = -2 };
 
-/* A code object below a call path. number: the number of the new call path; NO_REGION: the code belongs to its caller.
- * text: the line in the file. */
+/* A call path: a code object that the call path `parent` calls. number: NO_REGION if the code counts for its caller.
+ * text: the line in the file; NULL without a number. */
 struct path {
     PyObject *code;
     int parent, number;
     char *text;
 };
 
-static struct path paths[SLOTS];
-static PyObject *codes[PATHS]; /* the code of each numbered call path */
+static struct path paths[SLOTS]; /* hash table by parent and code */
+static PyObject *codes[PATHS];   /* the code of each numbered call path */
 static int numbered;
 static unsigned filled;
-static _Thread_local int here = NONE;
+static _Thread_local int here = NONE; /* the active call path of this thread */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *prefix;
 static FILE *file;
@@ -85,15 +88,15 @@ static void open_file(void) {
     snprintf(name, sizeof name, "%s%ld", prefix, (long)getpid());
     file = fopen(name, "we");
     if (file != NULL)
-        setlinebuf(file); /* a process may end in any way */
+        setlinebuf(file); /* the file stays complete if the process is killed */
 }
 
 static void before_fork(void) { pthread_mutex_lock(&lock); }
 
 static void after_fork(void) { pthread_mutex_unlock(&lock); }
 
-/* Valgrind writes a separate file for the child, with the numbers of the parent. The new file therefore repeats all
- * lines. */
+/* After a fork, valgrind writes a separate file for the child process. It refers to call paths that have their numbers
+ * from the parent process. The file of the child therefore repeats all lines of the parent. */
 static void in_child(void) {
     open_file();
     for (size_t at = 0; at < SLOTS && file != NULL; at++)
@@ -102,7 +105,7 @@ static void in_child(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Returns a copy of a text attribute without tabs and line ends; empty without the attribute. */
+/* Returns a copy of a text attribute, with '?' for tabs and line ends; empty if there is no such attribute. */
 static char *text_of(PyObject *object, const char *attribute) {
     PyObject *value = python.PyObject_GetAttrString(object, attribute);
     const char *text = value != NULL ? python.PyUnicode_AsUTF8(value) : NULL;
@@ -116,10 +119,10 @@ static char *text_of(PyObject *object, const char *attribute) {
     return copy;
 }
 
-/* Gives a call path its number and its line. Code without a file (importlib) gets none, because it works for the
- * importing module. */
+/* Gives a call path its number, and writes its line. Frozen code (importlib) gets no number and counts for its caller,
+ * the importing module. */
 static void describe(struct path *path) {
-    PyObject *type, *value, *trace; /* an exception may be thrown into the frame */
+    PyObject *type, *value, *trace; /* kept: an exception may be pending, which the caller throws into the frame */
     python.PyErr_Fetch(&type, &value, &trace);
     char *source = text_of(path->code, "co_filename"), *name = text_of(path->code, "co_qualname");
     if (name != NULL && *name == '\0') { /* Python 3.10 and older */
@@ -143,7 +146,7 @@ static void describe(struct path *path) {
     python.PyErr_Restore(type, value, trace);
 }
 
-/* Returns the number of the call path of `code` below the call path `parent`; NO_REGION if it belongs to its caller. */
+/* Returns the number of the call path in which `parent` calls `code`; NO_REGION if the code counts for its caller. */
 static int number_of(int parent, PyObject *code) {
     size_t at = (size_t)((((uintptr_t)code >> 4) ^ ((uintptr_t)parent << 32)) * UINT64_C(0x9E3779B97F4A7C15) >> 48);
     pthread_mutex_lock(&lock);
@@ -153,7 +156,7 @@ static int number_of(int parent, PyObject *code) {
     int number = paths[at].code != NULL ? paths[at].number : NO_REGION;
     if (paths[at].code == NULL && filled < SLOTS / 2) {
         filled++;
-        python.Py_IncRef(code); /* so that no other code gets its address */
+        python.Py_IncRef(code); /* never freed, so that no other code object gets this address */
         paths[at] = (struct path){code, parent, NO_REGION, NULL};
         describe(&paths[at]);
         number = paths[at].number;
@@ -162,10 +165,11 @@ static int number_of(int parent, PyObject *code) {
     return number;
 }
 
+/* Executes a frame, instead of the function of the interpreter. */
 static PyObject *on_frame(void *thread, void *frame, int throws) {
     PyObject *code = code_of_frame(frame);
     const int outer = here;
-    /* A function that calls itself is one call path, as in profiles. */
+    /* A function that calls itself directly remains in the same call path, as in profiles. */
     const int number = outer != NONE && codes[outer] == code ? NO_REGION : number_of(outer, code);
     if (number == NO_REGION)
         return evaluate(thread, frame, throws);
@@ -175,15 +179,15 @@ static PyObject *on_frame(void *thread, void *frame, int throws) {
     return result;
 }
 
-/* Up to Python 3.10 a frame is an object, which keeps a reference to its code. */
+/* Up to Python 3.10 a frame is an object. The frame keeps a reference to its code, so the second one is not needed. */
 static PyObject *code_of_object(void *frame) {
     PyObject *code = python.PyFrame_GetCode(frame);
     python.Py_DecRef(code);
     return code;
 }
 
-/* Python 3.11 has no function for the code of a frame. The code follows f_func, f_globals, f_builtins and f_locals
- * (pycore_frame.h). */
+/* Python 3.11 has no function that returns the code of an internal frame. f_code is the fifth member of the frame,
+ * after f_func, f_globals, f_builtins and f_locals (pycore_frame.h). */
 static PyObject *code_of_3_11(void *frame) { return ((PyObject **)frame)[4]; }
 
 static PyObject *(*code_of_newer)(void *frame); /* PyUnstable_InterpreterFrame_GetCode */
@@ -194,9 +198,9 @@ static PyObject *code_of_3_12(void *frame) {
     return code;
 }
 
-/* From now on, evaluates each frame through the function of its call path, and writes files whose names begin with
- * `files`. minor: minor version of Python 3. The caller holds the interpreter's lock. Returns 1, or 0 if that is
- * impossible. */
+/* Starts to execute each frame through the function of its call path. files: prefix of the files with the call paths;
+ * the process id follows. minor: minor version of Python 3. The caller holds the global interpreter lock. Returns 1, or
+ * 0 if this Python lacks a needed function, or if the file cannot be created. */
 QUIPU_EXPORT int quipu_python_paths_start(const char *files, int minor) {
     bool found = true;
 #define QUIPU_FIND(result, name, parameters)                                                                           \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of CPython's C interface that Quipu uses. They are looked up in the process at run time. */
+/* The functions of CPython's C interface that Quipu uses. Quipu looks them up in the process at run time. */
 #ifndef QUIPU_PYTHON_API_H
 #define QUIPU_PYTHON_API_H
 
@@ -37,7 +37,7 @@ enum { TRACE_CALL = 0, TRACE_RETURN = 3 };
     X(PyObject *, PyCFunction_NewEx, (struct method *, PyObject *, PyObject *))                                        \
     X(PyObject *, PyEval_GetFrame, (void))
 
-/* PyMethodDef, part of the stable interface. */
+/* PyMethodDef of the stable ABI of CPython. */
 struct method {
     const char *name;
     void *function;
@@ -47,7 +47,7 @@ struct method {
 enum { METHOD_FAST_CALL = 0x80 };
 
 struct python_api {
-/* A declarator cannot stand in parentheses of its own. NOLINTNEXTLINE(bugprone-macro-parentheses) */
+/* A declaration allows no parentheses around `result`. NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define QUIPU_MEMBER(result, name, parameters) result(*name) parameters;
     QUIPU_PYTHON_API(QUIPU_MEMBER)
     QUIPU_PYTHON_MONITORING(QUIPU_MEMBER)
@@ -56,7 +56,8 @@ struct python_api {
 
 extern struct python_api python;
 
-/* The origin of code. OF_TEXT: not from a file, such as the methods of data classes. */
+/* The origin of code. OF_PACKAGE: an installed package (site-packages). OF_LIBRARY: the standard library. OF_TEXT: no
+ * file, such as the generated methods of data classes. OF_IMPORT: the import machinery. */
 enum origin { OF_PROGRAM, OF_PACKAGE, OF_LIBRARY, OF_TEXT, OF_IMPORT };
 
 struct python_region {
@@ -64,20 +65,22 @@ struct python_region {
     enum origin origin;
 };
 
-/* Returns the region of a code object, created at first use. frame: a frame that runs the code; NULL: the current
- * frame. Returns NULL for parts of the import machinery, and if the table of regions is full. */
+/* Returns the region of a code object, created at first use. Returns NULL if the code has no region: most functions of
+ * the import machinery, quipu.region, or any code after the table of regions is full. frame: a frame that executes the
+ * code; NULL: the current frame. */
 struct python_region *quipu_python_region(PyObject *code, PyObject *frame);
 
-/* Stores the names of all functions that the code of a module defines. */
+/* Stores the names of all functions in the code of a module (names.c). */
 void quipu_python_read_module(PyObject *code);
-/* Stores the name of a code object. */
+/* Stores a copy of the name of a code object. */
 void quipu_python_keep_name(PyObject *code, const char *name);
-/* Returns the name of a code object within its module. The caller frees it. */
+/* Returns the name of a code object within its module; NULL if it has none. The caller frees it. */
 char *quipu_python_name(PyObject *code);
 
-/* Returns a copy of a text attribute; NULL without the attribute. Clears the exception. */
+/* Returns a copy of a text attribute; NULL if there is no such attribute. The caller frees it. Clears the exception of
+ * Python. */
 char *quipu_python_text(PyObject *object, const char *attribute);
-/* Returns the value of an integer attribute; 0 without the attribute. Clears the exception. */
+/* Returns the value of an integer attribute; 0 if there is no such attribute. Clears the exception of Python. */
 long quipu_python_number(PyObject *object, const char *attribute);
 
 #endif

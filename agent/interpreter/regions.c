@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regions of code objects. */
+/* The regions of Python functions, by code object. */
 #define _GNU_SOURCE
 #include "python_api.h"
 
@@ -12,7 +12,8 @@
 
 enum { SLOTS = 1 << 17, KEPT = SLOTS / 2 };
 
-/* Look-ups take no lock, because some interpreters run without a global lock. A slot is filled only once. */
+/* Threads look up regions at the same moment if the interpreter has no global lock. A look-up locks nothing: a slot is
+ * filled only once, and its code is stored last. */
 struct slot {
     _Atomic(PyObject *) code;
     struct python_region *region;
@@ -31,7 +32,7 @@ static void unlock(pthread_mutex_t **mutex) { pthread_mutex_unlock(*mutex); }
 
 static struct python_region imports = {.region = {.name = "(imports)", .kind = QUIPU_PYTHON}, .origin = OF_IMPORT};
 
-/* The folder of the standard library; NULL: all functions have regions. */
+/* The folder of the standard library, whose functions count for their callers; NULL: all functions have regions. */
 static char *standard_library;
 
 QUIPU_EXPORT void quipu_python_fold(const char *folder) { standard_library = strdup(folder); }
@@ -69,6 +70,7 @@ static void release(struct python_region *region) {
     free(region);
 }
 
+/* Returns a new region `module.function`, which owns `file`; NULL if there is no memory. */
 static struct python_region *described(PyObject *code, char *file, const char *module, const char *function) {
     struct python_region *region = calloc(1, sizeof *region);
     char *name = NULL;
@@ -85,12 +87,13 @@ static struct python_region *described(PyObject *code, char *file, const char *m
     return region;
 }
 
+/* Returns a new region for a code object, or `imports`; NULL if the code has no region. */
 static struct python_region *describe(PyObject *code, PyObject *frame) {
     char *file = quipu_python_text(code, "co_filename"), *function = quipu_python_name(code), *module = NULL;
     struct python_region *region = NULL;
     if (file == NULL || function == NULL) {
         free(file);
-    } else if (strncmp(file, "<frozen ", 8) == 0) { /* importlib works for the importing module */
+    } else if (strncmp(file, "<frozen ", 8) == 0) { /* importlib: only the outermost function has a region, (imports) */
         if (standard_library != NULL && strcmp(function, "_find_and_load") == 0)
             region = &imports;
         free(file);
@@ -99,7 +102,7 @@ static struct python_region *describe(PyObject *code, PyObject *frame) {
         const bool is_module = strcmp(function, "<module>") == 0;
         if (is_module)
             quipu_python_read_module(code);
-        if (module != NULL && strcmp(module, "quipu.region") == 0) /* it only marks regions, and is not a region */
+        if (module != NULL && strcmp(module, "quipu.region") == 0) /* this module only marks the regions of programs */
             free(file);
         else
             region = described(code, file, module != NULL ? module : "?", function);
@@ -112,8 +115,9 @@ static struct python_region *describe(PyObject *code, PyObject *frame) {
     return region;
 }
 
+/* Creates the region of a code object in the first free slot from `at` on. */
 static struct python_region *fill(size_t at, PyObject *code, PyObject *frame) {
-    /* A return event may occur while an exception propagates. */
+    /* The exception is kept, because a return event may occur while an exception propagates. */
     PyObject *type, *value, *trace;
     python.PyErr_Fetch(&type, &value, &trace);
     struct python_region *region = describe(code, frame);
@@ -123,12 +127,12 @@ static struct python_region *fill(size_t at, PyObject *code, PyObject *frame) {
     for (;; at = (at + 1) % SLOTS) {
         PyObject *there = atomic_load_explicit(&slots[at].code, memory_order_acquire);
         if (there == code || (there == NULL && kept >= KEPT)) {
-            /* Another thread was faster, or the table is full. The new region was never entered and can be freed. */
+            /* Another thread has filled the slot, or the table is full. No thread has seen the new region. */
             release(region);
             return there == code ? slots[at].region : NULL;
         }
         if (there == NULL) {
-            python.Py_IncRef(code); /* so that no other code gets its address */
+            python.Py_IncRef(code); /* never freed, so that no other code object gets this address */
             slots[at].region = region;
             atomic_store_explicit(&slots[at].code, code, memory_order_release);
             kept++;

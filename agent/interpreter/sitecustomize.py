@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start measuring the functions of a Python program, then import another sitecustomize if there is one.
+"""Import the sitecustomize of the user if there is one, then start to measure the functions of the Python program.
 
-quipu-exec puts this folder first in PYTHONPATH, so that the interpreter imports this module instead of the other one.
+The interpreter imports a module sitecustomize at its start. quipu-exec puts this folder first in PYTHONPATH, so that
+the interpreter finds this module and not the one of the user.
 """
 
-# This module runs before every program: os.path is already imported, and the import of pathlib takes milliseconds.
+# This module uses os.path, which is already imported: importing pathlib would delay every program by milliseconds.
 # ruff: noqa: PTH100, PTH118, PTH120
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 
 def _start() -> None:
+    """Load the native library for this interpreter, as the environment variables request."""
     import ctypes
     import os
     import sys
@@ -33,7 +35,7 @@ def _start() -> None:
         return
     everything = wanted == "all"
     os.environ["QUIPU_PYTHON_WORKERS"] = wanted
-    os.environ["QUIPU_PYTHON"] = "0"  # interpreters that the program starts are not ranks
+    os.environ["QUIPU_PYTHON"] = "0"  # other interpreters that the program starts are not measured
     native = ctypes.PyDLL(os.path.join(folder, "libquipu_python.so"))
     if not everything:
         native.quipu_python_fold(os.fsencode(os.path.dirname(os.__file__)))
@@ -54,7 +56,7 @@ def _start() -> None:
 
 
 def _is_worker() -> bool:
-    """Return whether multiprocessing started this interpreter to run functions of the program."""
+    """Return whether the module multiprocessing started this interpreter as a worker of the program."""
     import sys
 
     starts = ("from multiprocessing.spawn import ", "from multiprocessing.forkserver import ")
@@ -62,7 +64,10 @@ def _is_worker() -> bool:
 
 
 def _name_loaded(native: ctypes.PyDLL) -> None:
-    """Pass the names of functions in loaded modules to the native part; code of Python before 3.11 lacks full names."""
+    """Pass the qualified names of functions in already loaded modules to the native library.
+
+    Code objects of Python before 3.11 do not contain these names.
+    """
     import ctypes
     import sys
 
@@ -79,6 +84,7 @@ def _name_loaded(native: ctypes.PyDLL) -> None:
 
 
 def _monitor(native: ctypes.PyDLL) -> None:
+    """Register the native callbacks with sys.monitoring (Python 3.12 and newer)."""
     import ctypes
     import sys
 
@@ -107,6 +113,7 @@ def _monitor(native: ctypes.PyDLL) -> None:
 
 
 def _next() -> None:
+    """Remove this folder from sys.path, and execute the next sitecustomize in sys.path if there is one."""
     import importlib.machinery
     import importlib.util
     import os
