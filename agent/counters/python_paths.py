@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counts of Python functions in a run under valgrind, by call path.
 
-Valgrind only sees compiled functions: those of the interpreter and of extension modules. Therefore the interpreter
-executes each Python call path through a separate C function (agent/interpreter/paths.c). The inclusive counts of this C
-function are the inclusive counts of the call path. The exclusive counts are these minus the inclusive counts of the
-call paths directly below.
+Valgrind only sees compiled functions of the interpreter and of extension modules. Therefore the interpreter executes
+each Python call path through a separate C function (agent/interpreter/paths.c). The inclusive counts of this C function
+are the inclusive counts of the call path. The exclusive counts are these minus the inclusive counts of the call paths
+directly below.
 """
 
 from __future__ import annotations

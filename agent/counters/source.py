@@ -77,7 +77,7 @@ class CounterSource(ABC):
         raise UsageError(f"--machine: belongs to --counters cachegrind, {self.name} does not simulate its caches")
 
     def variables(self, wanted: Wanted) -> Mapping[str, str]:
-        """Return the environment variables that tell the runtime which events to count while the program runs."""
+        """Return the environment variables that name the events for the runtime to count while the program runs."""
         return {}
 
     def shims(self, raw: Path, python: bool = False) -> tuple[str, ...]:

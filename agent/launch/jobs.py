@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of launchers that the launched command started (nested.py)."""
+"""Read the records of launchers that the launched command itself started (nested.py writes them)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from ..archive.run_json import read_json
 class LaunchedJob:
     """A launcher that the command started: the content of job-<number>.json.
 
-    settings: variables that Quipu added. refused: why its ranks are not measured as ranks.
+    ranks: number of processes; None if unknown. settings: environment variables that Quipu added for the MPI. refused:
+    why its processes are not measured as ranks; empty if they are.
     """
 
     family: str
@@ -29,15 +30,18 @@ class LaunchedJob:
 
 
 def jobs_of(raw: Path) -> list[LaunchedJob]:
-    """Return the records of launchers that the command started, in order. Raises FormatError."""
+    """Return the records of the launchers that the command started, in the order of their start.
+
+    Raises FormatError for an invalid record.
+    """
     paths = sorted(raw.glob("job-*.json"), key=lambda path: (len(path.name), path.name))
     return [typed(read_json(path), LaunchedJob, path) for path in paths]
 
 
 def with_jobs(metadata: RunMetadata, jobs: Sequence[LaunchedJob]) -> RunMetadata:
-    """Return the metadata of a run with the launchers that its command started.
+    """Return the metadata of a run, completed with the launchers that its command started.
 
-    The run is partial if the ranks of one launcher were not measured as ranks.
+    The run becomes partial if the processes of one launcher were not measured as ranks.
     """
     refused = [job for job in jobs if job.refused]
     if refused:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about this node and its processes from the kernel: files below /proc and /sys.
+"""Read facts about this node and its processes from the files of the kernel below /proc and /sys.
 
-This module imports only a small part of the standard library, because the node agent starts with every run.
+This module imports only a small part of the standard library: the node agent, which starts with every run, needs it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _CPUS = "/sys/devices/system/cpu"
 
 
 def text_of(path: str) -> str:
-    """Return the text of a file, empty if it cannot be read."""
+    """Return the text of a file; empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
@@ -21,13 +21,16 @@ def text_of(path: str) -> str:
 
 
 def fields_of(path: str) -> dict[str, str]:
-    """Return the lines `name: value` of a file; the last one of lines with the same name."""
+    """Return the values of the lines `name: value` of a file, by name; the last line of each name counts."""
     pairs = (line.partition(":") for line in text_of(path).splitlines())
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def physical_cores(folder: str = _CPUS) -> int | None:
-    """Return the number of physical cores of this node; None if unknown."""
+    """Return the number of physical cores of this node; None if unknown.
+
+    folder: the folder of the kernel with one folder per logical processor.
+    """
     cores = set()
     for name in _listed(folder):
         if name.startswith("cpu") and name[3:].isdigit():
@@ -39,16 +42,16 @@ def physical_cores(folder: str = _CPUS) -> int | None:
 
 
 def frequency_mhz(cpuinfo: str = "/proc/cpuinfo", folder: str = _CPUS) -> float:
-    """Return the mean current frequency of the processors (MHz), 0 if unknown."""
+    """Return the mean current clock frequency of the processors (MHz); 0 if unknown."""
     found = [_number(line.partition(":")[2]) for line in text_of(cpuinfo).splitlines() if line.startswith("cpu MHz")]
-    if not found:  # Arm: kHz
+    if not found:  # on Arm, cpuinfo has no frequencies; these files have kHz
         policies = os.path.join(folder, "cpufreq")
         found = [_number(text_of(os.path.join(policies, name, "scaling_cur_freq"))) / 1e3 for name in _listed(policies)]
     return sum(found) / len(found) if found else 0.0
 
 
 def memory_bytes() -> tuple[int, int]:
-    """Return the total and the used memory of this node (bytes), without file caches."""
+    """Return the total and the used memory of this node (bytes). File caches do not count as used."""
     known = fields_of("/proc/meminfo")
     sizes = {name: int(_number(value.split(" ")[0])) * 1024 for name, value in known.items()}
     total = sizes.get("MemTotal", 0)
@@ -58,13 +61,17 @@ def memory_bytes() -> tuple[int, int]:
 
 def processor_ticks() -> tuple[int, int]:
     """Return the busy time and the total time of all processors since the start of the node (clock ticks)."""
-    words = text_of("/proc/stat").partition("\n")[0].split()[1:9]  # the following guest times are part of user
+    # The columns after the eighth are times of guest systems, which the first column (user) already contains.
+    words = text_of("/proc/stat").partition("\n")[0].split()[1:9]
     ticks = [int(word) for word in words]
-    return sum(ticks) - sum(ticks[3:5]), sum(ticks)  # idle and waiting for a disk
+    return sum(ticks) - sum(ticks[3:5]), sum(ticks)  # columns 3 and 4: idle, and waiting for a disk
 
 
 def start_of(pid: int) -> str:
-    """Return the start time of a process (clock ticks since the start of the node), which identifies reused ids."""
+    """Return the start time of a process (text, clock ticks since the start of the node); empty if there is none.
+
+    The start time distinguishes a process from a later one with the same process id.
+    """
     after_name = text_of(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return after_name[19] if len(after_name) > 19 else ""
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choose the PMPI library of a launch: launcher, programs and library must belong to the same MPI."""
+"""Choose the PMPI library (measuring wrappers of the MPI functions) of a launch.
+
+The launcher, the programs and the library must belong to the same MPI.
+"""
 
 from __future__ import annotations
 
@@ -30,16 +33,17 @@ def with_mpi(
     library: Path | None = None,
     reduce: bool,
 ) -> LaunchPlan:
-    """Return the launch with the PMPI library preloaded into its programs.
+    """Return a plan in which the PMPI library is preloaded into the programs.
 
-    plan_with: plans the same launch with other variables. variables: the variables of the launch; QUIPU_MPI_WAIT and
-    QUIPU_MPI_REDUCE in them are not changed. library: None: the library for this MPI, built if necessary. reduce:
-    whether ranks may reduce their profiles in MPI_Finalize.
+    - plan_with: returns the plan of the same launch with other variables.
+    - variables: the variables of the launch. QUIPU_MPI_WAIT and QUIPU_MPI_REDUCE are only added if they are not set.
+    - library: the PMPI library; None: the library for the MPI of the launch, built if necessary.
+    - reduce: whether the ranks may combine their profiles over MPI in MPI_Finalize (reduction).
 
     Raises MeasurementError if programs, launcher and library belong to different MPIs.
     """
     library = library or library_for(plan.launcher, plan, environment)
-    # One of several programs may run without the wrappers, and the reduction would wait for it forever.
+    # With several programs, one may run without the wrappers. The reduction would then wait for its ranks forever.
     same = "1" if len(set(plan.programs)) == 1 else "0"
     return plan_with(
         {
@@ -54,9 +58,9 @@ def with_mpi(
 def library_for(launcher: str, plan: LaunchPlan, environment: Mapping[str, str]) -> Path:
     """Return the PMPI library for a launch, built if necessary.
 
-    The mpicc determines the MPI. It is $QUIPU_MPICC if set. Otherwise it is in the folder of the launcher (mpicc.mpich
-    for mpirun.mpich, smpicc for smpirun). For srun and without a launcher it is the first mpicc in PATH that fits the
-    programs.
+    The library is built with one mpicc. This is $QUIPU_MPICC if it is set. Otherwise it is the mpicc in the folder of
+    the launcher (mpicc.mpich for mpirun.mpich, smpicc for smpirun). For srun and without a launcher it is mpicc in
+    PATH; on Debian also mpicc.openmpi or mpicc.mpich if the programs need it.
 
     Raises MeasurementError before the start if programs, launcher and library belong to different MPIs.
     """
@@ -80,11 +84,13 @@ def library_for(launcher: str, plan: LaunchPlan, environment: Mapping[str, str])
 
 
 def _other_launcher(family: str) -> str:
+    """Return the advice to use a launcher of this MPI, by name if it is installed."""
     name = f"mpirun{_DEBIAN[family]}" if family in _DEBIAN else "smpirun"
     return f"Start it with {name}" if shutil.which(name) else f"Start it with the launcher of {family}"
 
 
 def _installation(launcher: str, family: str | None, environment: Mapping[str, str]) -> MpiInstallation:
+    """Return the MPI of the mpicc that `library_for` describes. family: the MPI of the programs; None if unknown."""
     found = shutil.which(launcher, path=environment.get("PATH"))
     if "QUIPU_MPICC" in environment or found is None:
         return describe_mpicc(environment.get("QUIPU_MPICC"))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launchers that the launched command starts: `quipu run -- bash job.sh`, where job.sh calls mpirun.
+"""Measure the ranks of launchers that the launched command itself starts: job.sh in `quipu run -- bash job.sh`.
 
-A folder at the begin of PATH contains a script for each launcher in PATH. Each script runs this module, which plans the
-launch like `quipu run`, records it in the raw folder (job-<number>.json), and executes the launcher. A launcher that is
-called by its path does not use these scripts; the runtime detects its ranks (other_launcher.cpp).
+Quipu puts a folder at the begin of PATH. It contains a script for each launcher in PATH, with the same name. Each
+script runs this module, which plans the launch like `quipu run`, records it in the raw folder (job-<number>.json), and
+executes the launcher. A launcher that the command calls by its path does not use these scripts; the runtime then
+detects its ranks (other_launcher.cpp).
 """
 
 from __future__ import annotations
@@ -27,11 +28,14 @@ from .processors import own_cores
 
 FOLDER = "launchers"
 _PRELOAD, _PYTHONPATH = "QUIPU_OUTER_PRELOAD", "QUIPU_OUTER_PYTHONPATH"
-_OF_PROCESSES = ("QUIPU_RANK", "QUIPU_RANKS", "QUIPU_PARENT")
+_OF_PROCESSES = ("QUIPU_RANK", "QUIPU_RANKS", "QUIPU_PARENT")  # variables of the outer process, wrong for the ranks
 
 
 def with_launchers_replaced(plan: LaunchPlan, shim: Path, raw: Path, environment: Mapping[str, str]) -> LaunchPlan:
-    """Return the plan for a command that may start launchers; its files include the scripts. shim: quipu-exec."""
+    """Return a plan with the scripts for a command that may start launchers.
+
+    shim: path of quipu-exec. raw: the raw folder of the run. environment: the environment of the user.
+    """
     search = environment.get("PATH", os.defpath)
     names = sorted({name for folder in search.split(os.pathsep) for name in _launchers_in(Path(folder))})
     if not names:
@@ -49,7 +53,11 @@ def _launchers_in(folder: Path) -> list[str]:
 
 
 def _script(name: str, shim: Path, environment: Mapping[str, str]) -> str:
-    """Return a script that plans the launch with an interpreter that is not measured."""
+    """Return the script that replaces a launcher.
+
+    The script executes this module with the Python that runs Quipu. It first removes what would measure this Python:
+    LD_PRELOAD, and the entries of Quipu in PYTHONPATH.
+    """
     command = shlex.join([sys.executable, "-P", "-m", __name__, str(shim), name])
     own = environment.get("PYTHONPATH", "")
     return (
@@ -61,10 +69,10 @@ def _script(name: str, shim: Path, environment: Mapping[str, str]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Execute a launcher so that its ranks are measured. If that is impossible, its processes are measured, but not as
-    ranks.
+    """Execute a launcher so that its ranks are measured; return 127 if it cannot be started.
 
-    arguments: the path of quipu-exec, the name of the launcher, its arguments.
+    If the launch cannot be planned, its processes are measured, but not as ranks. arguments: the path of quipu-exec,
+    the name of the launcher, and its arguments.
     """
     environment = _outer_environment()
     shim, name, *rest = arguments
@@ -86,8 +94,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _for_unmeasured(argv: Sequence[str], reason: str) -> dict[str, str]:
-    """Record a launch whose processes are not measured as ranks; return the environment variable for these
-    processes."""
+    """Record a launch whose processes are not measured as ranks; return an environment variable for these processes.
+
+    The result restores QUIPU_PARENT, the process that started the program; it is empty if that is unknown.
+    """
     raw = Path(os.environ["QUIPU_DIR"])
     try:
         _, descriptor = _new_job(raw)
@@ -100,7 +110,7 @@ def _for_unmeasured(argv: Sequence[str], reason: str) -> dict[str, str]:
 
 
 def _outer_environment() -> dict[str, str]:
-    """Return the environment without the changes of Quipu for the command."""
+    """Return the environment of this process without the changes that Quipu made to measure the outer command."""
     environment = {name: value for name, value in os.environ.items() if name not in _OF_PROCESSES}
     raw = Path(environment["QUIPU_DIR"])
     folders = environment.get("PATH", os.defpath).split(os.pathsep)
@@ -113,17 +123,19 @@ def _outer_environment() -> dict[str, str]:
 
 
 def _is_own_library(path: Path) -> bool:
-    """Return whether quipu-exec put a library into LD_PRELOAD, by its name or as a link to it."""
+    """Return whether an entry of LD_PRELOAD is a library of Quipu or a link to one (quipu-exec names both)."""
     return path.name.startswith(("libquipu", "quipu-"))
 
 
 def _set_list(environment: dict[str, str], name: str, entries: list[str]) -> None:
+    """Set a variable to a list separated by colons; remove the variable if the list is empty."""
     environment.pop(name, None)
     if text := ":".join(entry for entry in entries if entry):
         environment[name] = text
 
 
 def _planned(command: tuple[str, ...], shim: Path, environment: Mapping[str, str]) -> LaunchPlan:
+    """Return the plan of a launch, after creating its files and its record. Raises MeasurementError or OSError."""
     raw = Path(environment["QUIPU_DIR"])
     variables = {name: value for name, value in environment.items() if name.startswith("QUIPU_")}
     number, descriptor = _new_job(raw)
@@ -141,7 +153,7 @@ def _planned(command: tuple[str, ...], shim: Path, environment: Mapping[str, str
         os.close(descriptor)
         (raw / f"job-{number}.json").unlink()
         raise
-    facts = {  # the fields of LaunchedJob, whose import would take long
+    facts = {  # the fields of LaunchedJob (jobs.py); importing this class would delay the launch
         "family": plan.family,
         "version": plan.version,
         "ranks": plan.ranks,
@@ -154,7 +166,7 @@ def _planned(command: tuple[str, ...], shim: Path, environment: Mapping[str, str
 
 
 def _new_job(raw: Path) -> tuple[int, int]:
-    """Return the number of a new job, from 1, and the descriptor of its file."""
+    """Create the file of the next job; return the number of the job, from 1, and the descriptor of the file."""
     number = 1
     while True:
         try:

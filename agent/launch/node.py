@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node agent: load, frequency and memory of one node and of its ranks while a program runs.
 
-quipu-exec starts one agent on each node: `python -I -S start_node.py RAW_DIR`. The agent imports only a part of the
-standard library, so that it starts fast and disturbs little. It also records the end of each measured process, so that
-the time of a killed process is known up to its end. The file alive-<host> contains the time of its latest check.
+quipu-exec starts one agent on each node: `python -I -S start_node.py RAW_DIR`. The agent writes node-<host>.json into
+the raw folder. It imports only a part of the standard library, so that it starts fast and disturbs little. It also
+records the end of each measured process, so that the time of a killed process is known up to its end. The file
+alive-<host> contains the time of the latest check for such ends.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-INTERVAL = 0.2
-CLOSELY = 5  # the first 5 ticks all sample the ranks; later, every fifth tick samples them and writes the file
-GIVE_UP = 30.0  # seconds without any rank
-AFTER_STOP = 20.0  # seconds; batch systems kill processes about 30 s after SIGTERM
-MOST_SAMPLES = 600  # then every second one is dropped, and the sampling rate is halved
+INTERVAL = 0.2  # seconds between two ticks, the steps of the agent
+CLOSELY = 5  # each of the first 5 ticks samples the ranks; later, every fifth tick does
+GIVE_UP = 30.0  # the agent ends if it has found no rank after this time (seconds)
+AFTER_STOP = 20.0  # seconds from SIGTERM to the end of the agent; batch systems kill it about 30 s after SIGTERM
+MOST_SAMPLES = 600  # if there are more samples of the node, every second one is dropped and the rate is halved
 
 
 class RankWatch:
@@ -37,12 +38,12 @@ class RankWatch:
     def __init__(self, content: dict[str, Any]) -> None:
         """Start from the content of rank-<rank>.json, which quipu-exec wrote."""
         self.record: dict[str, Any] = {name: int(content[name]) for name in ("rank", "pid")}
-        # The binding at the start of the rank: samples of short runs may show the binding of another process.
+        # The CPUs of the rank at its start. In short runs, later samples may show the CPUs of another process.
         self.record["bound"] = content.get("affinity")
-        self.started = start_of(self.record["pid"])  # empty: it has ended
+        self.started = start_of(self.record["pid"])  # empty after the end of the rank
 
     def sample(self) -> None:
-        """Sample the largest memory, context switches and affinity; detect the end of the rank."""
+        """Read peak memory (bytes), context switches and allowed CPUs of the rank; detect its end."""
         if not self.started:
             return
         pid = self.record["pid"]
@@ -59,21 +60,24 @@ class RankWatch:
             self.started = ""
 
     def alive(self) -> bool:
-        """Return whether the rank is still running; much faster than a sample."""
+        """Return whether the rank is still running. This is much faster than `sample`."""
         if self.started and not exists(self.record["pid"]):
             self.started = ""
         return bool(self.started)
 
 
 class NodeWatch:
-    """The load of this node."""
+    """Samples the load of this node."""
 
     def __init__(self) -> None:
-        """Take the first reading of the processors."""
+        """Read the processor time used so far; the first sample is relative to it."""
         self._busy, self._all = processor_ticks()
 
     def sample(self, seconds: float) -> dict[str, float]:
-        """Return load average, mean use of the CPUs since the last sample (%), MHz, and used memory (bytes)."""
+        """Return a sample of the node. seconds: time since the start of the agent.
+
+        load: load average of the last minute. cpu_percent: mean use of all processors since the last sample.
+        """
         busy, total = processor_ticks()
         passed = total - self._all
         percent = 100.0 * (busy - self._busy) / passed if passed > 0 else 0.0
@@ -88,7 +92,7 @@ class NodeWatch:
 
 
 class NodeAgent:
-    """Samples until all known ranks of this host have ended."""
+    """Samples the node and its ranks until all known ranks of this host have ended."""
 
     def __init__(
         self,
@@ -100,8 +104,10 @@ class NodeAgent:
         sleep: Callable[[float], None] | None = None,
         root: str = "/",
     ) -> None:
-        """Create the agent. raw: the raw folder of the run. clock, sleep (seconds), root (the folder with `sys`): for
-        tests.
+        """Create the agent.
+
+        raw: the raw folder of the run. host: the name of this node. interval: seconds between two ticks. Tests replace
+        clock, sleep (both in seconds) and root (the folder with `sys`).
         """
         self.raw = os.fspath(raw)
         self.host = host
@@ -110,17 +116,17 @@ class NodeAgent:
         self.sleep = sleep
         self.ends = ProcessEnds()
         self.counters = NodeCounters(root)
-        self.counted: dict[str, float] = {}
+        self.counted: dict[str, float] = {}  # the latest counts of `counters`
         self.alive: int | None = None  # descriptor of alive-<host>
-        self.ranks: dict[int, RankWatch] = {}
-        self.job = 0  # the number of the job with these ranks; 0: the command of the run, which may start jobs
-        self.command: RankWatch | None = None
+        self.ranks: dict[int, RankWatch] = {}  # the ranks of the latest job on this host, by number
+        self.job = 0  # number of the launcher that started these ranks (nested.py); 0: the command of the run itself
+        self.command: RankWatch | None = None  # the command of the run, which may start further launchers
         self.samples: list[dict[str, float]] = []
-        self.end_at: float | None = None
-        self.read: set[str] = set()  # names of files that are already read
+        self.end_at: float | None = None  # time of `clock` at which the agent ends; None: when the ranks end
+        self.read: set[str] = set()  # names of the files that the agent has read
 
     def stop(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """End when the ranks end, which usually get the same signal, or after AFTER_STOP seconds (a signal handler)."""
+        """Handle SIGTERM: end with the ranks, which usually get the same signal, at the latest after AFTER_STOP s."""
         self.end_at = self.clock() + AFTER_STOP
 
     def find_processes(self) -> None:
@@ -140,18 +146,21 @@ class NodeAgent:
                 self.read.add(name)
 
     def find_rank(self, name: str) -> None:
-        """Watch the rank of one file if it is on this host; each of possibly thousands of files is read once."""
+        """Read the file of a rank, and watch the rank if it is on this host.
+
+        Each file is read only once, because a run may have thousands of them.
+        """
         try:
             with open(os.path.join(self.raw, name), encoding="utf-8") as file:
                 content = json.load(file)
             if content["host"] == self.host:
                 self.take_up(RankWatch(content), int(content.get("job", 0)))
         except (OSError, ValueError, KeyError, TypeError):
-            return  # not (yet) written by quipu-exec; the merge reports it
+            return  # quipu-exec has not finished writing the file; the merge reports a damaged file
         self.read.add(name)
 
     def take_up(self, watch: RankWatch, job: int) -> None:
-        """Watch a rank; the ranks of an earlier job have ended."""
+        """Watch a rank. The first rank of a later job replaces all ranks of earlier jobs, which have ended."""
         self.ends.watch(watch.record["pid"])
         if job == 0 and self.command is None:
             self.command = watch
@@ -162,12 +171,12 @@ class NodeAgent:
             self.ranks.setdefault(watch.record["rank"], watch)
 
     def any_alive(self) -> bool:
-        """Return whether a rank is running, or the command, which may start more ranks."""
+        """Return whether a rank is running. The command of the run also counts, because it may start more ranks."""
         watched = [*self.ranks.values(), *([self.command] if self.job and self.command else [])]
         return any(watch.alive() for watch in watched)
 
     def run(self) -> None:
-        """Sample until the end; the file is written every few samples and at the end."""
+        """Sample until the ranks end; write node-<host>.json every CLOSELY ticks and at the end."""
         started = self.clock()
         node = NodeWatch()
         tick, stride = 0, 1
@@ -200,14 +209,17 @@ class NodeAgent:
             self.alive = None
 
     def pause(self) -> None:
-        """Sleep until the next tick; record ended processes, and the current time in alive-<host>."""
+        """Sleep until the next tick; record processes that end, and write the current time to alive-<host>."""
         if self.sleep is not None:
             self.sleep(self.interval)
         self.ends.wait(self.interval if self.sleep is None else 0)
         self.note_alive()
 
     def note_alive(self) -> None:
-        """Write the time to alive-<host>. If the agent is killed, unfinished processes were running until this time."""
+        """Write the time (ns of CLOCK_MONOTONIC) to alive-<host>.
+
+        If the agent is killed, processes without a recorded end were running at least until this time.
+        """
         try:
             if self.alive is None:
                 path = os.path.join(self.raw, f"alive-{self.host}")
@@ -217,7 +229,7 @@ class NodeAgent:
             return  # a full disk, or the run has been merged
 
     def content(self, ended: bool) -> dict[str, Any]:
-        """Return the JSON object of node-<host>.json."""
+        """Return the JSON object of node-<host>.json. ended: whether this is the last version of the file."""
         return {
             "ended": ended,
             "host": self.host,
@@ -232,7 +244,7 @@ class NodeAgent:
         }
 
     def write(self, ended: bool) -> None:
-        """Replace node-<host>.json; do nothing if the raw folder does not exist (the run has been merged)."""
+        """Replace node-<host>.json; do nothing if the raw folder no longer exists, because the run has been merged."""
         path = os.path.join(self.raw, f"node-{self.host}.json")
         temporary = os.path.join(self.raw, f".node-{self.host}.{os.getpid()}")
         try:
@@ -247,7 +259,7 @@ class NodeAgent:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the agent: `RAW_DIR` is the argument, or $QUIPU_DIR."""
+    """Run the agent; return the exit code. The raw folder is the first argument, otherwise $QUIPU_DIR."""
     folder = arguments[0] if arguments else os.environ.get("QUIPU_DIR", "")
     if not folder or not os.path.isdir(folder):
         print(f"quipu node agent: {folder or 'no raw folder given'}: is not a folder", file=sys.stderr)

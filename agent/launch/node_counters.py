@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counters of a whole node, if the kernel offers them: energy, and bytes between processors and memory.
 
-Energy: /sys/class/powercap (Documentation/power/powercap in the kernel), otherwise the `power` events of perf. Memory:
-the `uncore_imc` events of perf, which count at the memory controllers. This module imports little of the standard
-library, like kernel.py.
+The energy comes from /sys/class/powercap (Documentation/power/powercap of the kernel), otherwise from the `power`
+events of perf. The bytes come from the `uncore_imc` events of perf, which count at the memory controllers. This module
+imports only a small part of the standard library, like kernel.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Open = Callable[["Event", int], int]
 
 ENERGY, MEMORY = "energy", "memory"
-_UNITS = {"Joules": 1.0, "MiB": float(1 << 20), "": 1.0}
+_UNITS = {"Joules": 1.0, "MiB": float(1 << 20), "": 1.0}  # J or bytes per unit of an event
 _MEMORY_EVENTS = {
     "cas_count_read": "memory_read_bytes",  # server processors
     "cas_count_write": "memory_written_bytes",
@@ -29,12 +29,15 @@ _MEMORY_EVENTS = {
     "data_read": "memory_read_bytes",
     "data_write": "memory_written_bytes",
 }
-_CALLS = {"x86_64": 298, "aarch64": 241}  # perf_event_open in asm/unistd.h
-_ATTRIBUTES = 112  # PERF_ATTR_SIZE_VER5
+_CALLS = {"x86_64": 298, "aarch64": 241}  # number of the system call perf_event_open (asm/unistd.h)
+_ATTRIBUTES = 112  # PERF_ATTR_SIZE_VER5: bytes of struct perf_event_attr
 
 
 class Event:
-    """An event of perf that a device of the node counts on some processors. scale: J or bytes per count."""
+    """An event of perf that a device of the node counts.
+
+    scale: J or bytes per count. processors: the CPUs on which the event must be opened, usually one per socket.
+    """
 
     def __init__(self, name: str, kind: int, config: int, scale: float, processors: list[int]) -> None:
         """Create the event. kind, config: type and config of perf_event_attr."""
@@ -44,7 +47,8 @@ class Event:
 class Counter:
     """The count of one source since it was opened (J or bytes).
 
-    read: returns the current reading, None if unavailable. wraps: the reading after which it restarts at 0; 0: never.
+    read: returns the current reading; None if unavailable. scale: J or bytes per count. wraps: the largest reading,
+    after which the source restarts at 0; 0: the source does not restart.
     """
 
     def __init__(self, name: str, read: Callable[[], int | None], scale: float, wraps: int = 0) -> None:
@@ -54,7 +58,7 @@ class Counter:
         self._sum = 0
 
     def take(self) -> None:
-        """Add the count since the last reading. The counter must not restart more than once between readings."""
+        """Read the source, and add the count since the last reading. It may have restarted at most once since then."""
         now = self._read()
         if now is None or self._last is None:
             return
@@ -69,10 +73,16 @@ class Counter:
 
 
 class NodeCounters:
-    """All counters of this node. refused: for each kind (`ENERGY`, `MEMORY`) why existing counters cannot be read."""
+    """All counters of this node.
+
+    refused: reason why counters that exist cannot be read, by kind (`ENERGY` or `MEMORY`).
+    """
 
     def __init__(self, root: str = "/", opened: Open | None = None) -> None:
-        """Open all counters. root: the folder with `sys`. opened: opens an event of a processor (see `perf_event`)."""
+        """Open all counters.
+
+        root: the folder with `sys`. opened: function that opens an event on a processor; default: `perf_event`.
+        """
         self._open = opened or perf_event
         self._descriptors: list[int] = []
         self.refused: dict[str, str] = {}
@@ -83,7 +93,7 @@ class NodeCounters:
         self.counters += self._counted(MEMORY, _memory_events(devices))
 
     def take(self) -> dict[str, float]:
-        """Return the counts since the start by name (J or bytes), summed over the devices of the node."""
+        """Return the counts since the creation of the object (J or bytes) by name, summed over devices of the node."""
         result: dict[str, float] = {}
         for counter in self.counters:
             counter.take()
@@ -97,12 +107,13 @@ class NodeCounters:
         self._descriptors.clear()
 
     def names(self, kind: str) -> list[str]:
-        """Return the names of the counters of a kind, each once."""
+        """Return the names of the counters of a kind (`ENERGY` or `MEMORY`), without repetitions."""
         return sorted({counter.name for counter in self.counters if counter.name.startswith(kind)})
 
     def _zones(self, folder: str) -> Iterator[Counter]:
+        """Yield the energy counters of powercap. folder: has one folder for each zone, such as a processor package."""
         seen = set()
-        # intel-rapl-mmio:0 is the same package as intel-rapl:0, read through other registers
+        # intel-rapl-mmio:0 and intel-rapl:0 are the same package, read through different registers: only one counts.
         for zone in sorted(_listed(folder), key=lambda name: ("-mmio" in name, name)):
             path = os.path.join(folder, zone)
             label = text_of(f"{path}/name").strip()
@@ -118,6 +129,7 @@ class NodeCounters:
             yield Counter(name, lambda path=path: _reading(f"{path}/energy_uj"), 1e-6, wraps)  # type: ignore[misc]
 
     def _counted(self, kind: str, events: Iterator[Event]) -> Iterator[Counter]:
+        """Yield a counter for each event and processor that can be opened."""
         for event in events:
             for processor in event.processors:
                 descriptor = self._open(event, processor)
@@ -129,7 +141,7 @@ class NodeCounters:
 
 
 def perf_event(event: Event, processor: int) -> int:
-    """Open an event on a processor for all processes (perf_event_open(2)); return a descriptor or -errno."""
+    """Open an event that counts all processes on a processor; return a descriptor, or -errno (perf_event_open(2))."""
     import ctypes
     import struct
 
@@ -173,9 +185,9 @@ def _events(device: str) -> Iterator[tuple[str, Event]]:
 
 
 def _config(text: str, formats: str) -> int | None:
-    """Return the config for a text such as `event=0x04,umask=0x03`; None for unknown fields.
+    """Return `config` of perf_event_attr for a text such as `event=0x04,umask=0x03`; None for an unknown field.
 
-    formats: the folder whose files define the bits of each field.
+    formats: the folder with a file for each field, which names the bits of the field in `config`.
     """
     config = 0
     for field in text.split(","):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the launched process: pass its output through, forward signals, apply the time limit."""
+"""Run the launched command, forward signals to it, and apply its time limit."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from pathlib import Path
 from types import FrameType
 
 GRACE = 10.0
-"""Seconds between SIGTERM and SIGKILL."""
+"""Seconds between SIGTERM and SIGKILL when a command is stopped at its time limit."""
 
 
 @dataclass(frozen=True)
 class Ending:
     """How a launched process ended.
 
-    exit_code: -N if signal N ended the process. stopped_by: the signal that Quipu received. processor_seconds: of the
-    process and of the processes that it waited for.
+    exit_code: -N if signal N ended the process. seconds: elapsed time. timed_out: whether Quipu stopped the process at
+    its time limit. stopped_by: number of the signal that Quipu received and forwarded; None if there was none.
+    processor_seconds: processor time of the process and of the child processes that it waited for.
     """
 
     exit_code: int
@@ -36,12 +37,12 @@ class Ending:
 
     @property
     def crashed(self) -> bool:
-        """Return whether a segmentation fault ended the process or a process that it ran."""
+        """Return whether a segmentation fault ended the process, or a child process whose exit code it returned."""
         return self.exit_code in (-signal.SIGSEGV, 128 + signal.SIGSEGV)
 
     @property
     def text(self) -> str:
-        """Return a text about the ending; empty after success."""
+        """Return a text about the end, to follow the name of the program; empty after success."""
         if self.timed_out:
             return f"was stopped at its time limit, after {self.seconds:.0f} s"
         if self.stopped_by is not None:
@@ -57,7 +58,7 @@ class Ending:
 
 
 def signal_name(number: int) -> str:
-    """Return the name of a signal, like SIGSEGV."""
+    """Return the name of a signal, such as SIGSEGV."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -69,10 +70,13 @@ def run_process(
 ) -> Ending:
     """Run a command and return how it ended. Raises OSError if it cannot be started.
 
-    The command inherits stdout and stderr, and runs in a separate process group. SIGINT and SIGTERM that Quipu receives
-    are forwarded to the group (the second time as SIGTERM, then as SIGKILL). Quipu still waits for the command, so that
-    its measurements are kept. If stdin is a terminal, the command gets an empty input, because a background group must
-    not read from a terminal.
+    The command inherits stdout and stderr, and runs in a separate process group. Quipu forwards SIGINT and SIGTERM to
+    this group: the first signal as received, the second one as SIGTERM, further ones as SIGKILL. Quipu then still waits
+    for the command, so that its measurements are kept. If stdin is a terminal, the command gets an empty input, because
+    a background process group must not read from a terminal.
+
+    timeout: seconds after which the command is stopped; None: no limit. folder: the working folder of the command;
+    None: the current one.
     """
     started, processor = time.perf_counter(), _processor_seconds()
     received: list[int] = []
@@ -110,7 +114,7 @@ def _processor_seconds() -> float:
 
 
 def send(group: int, number: int) -> None:
-    """Send a signal to a process group, which may have ended."""
+    """Send a signal to a process group; do nothing if the group has ended."""
     try:
         os.killpg(group, number)
     except ProcessLookupError:
@@ -118,6 +122,7 @@ def send(group: int, number: int) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> int:
+    """Stop a process by SIGTERM, after GRACE seconds by SIGKILL; return its exit code."""
     send(process.pid, signal.SIGTERM)
     try:
         return process.wait(GRACE)
@@ -128,7 +133,7 @@ def _end(process: subprocess.Popen[bytes]) -> int:
 
 @contextmanager
 def _handlers(handler: object) -> Iterator[None]:
-    """Install this handler for SIGINT and SIGTERM in the context; only the main thread can do this."""
+    """Install a handler for SIGINT and SIGTERM in the context; in other threads than the main thread, do nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record the ends of processes of this host.
+"""Record when processes of this host end.
 
-Times are nanoseconds of CLOCK_MONOTONIC, like in the headers of profiles. This module imports only the standard
-library, so that the node agent starts fast.
+Times are nanoseconds of CLOCK_MONOTONIC, as in the headers of profiles. This module imports only the standard library,
+so that the node agent starts fast.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ import os
 import select
 import time
 
-_RECHECK = 0.05  # seconds between two checks of processes whose end the kernel does not report
+_RECHECK = 0.05  # seconds between two checks of processes that have no pidfd, so that the kernel reports no end
 
 
 class ProcessEnds:
-    """Watches processes other than children: the kernel reports their end at once (pidfd, Linux 5.3)."""
+    """Watches processes that need not be children. With pidfd (Linux 5.3), the kernel reports their end at once.
+
+    ended: time of the end of each process that has ended (ns), by process id. known: ids of all watched processes.
+    """
 
     def __init__(self) -> None:
-        """Start without processes."""
+        """Create the object without processes."""
         self.ended: dict[int, int] = {}
         self.known: set[int] = set()
         self._poll = select.poll()
@@ -26,7 +29,7 @@ class ProcessEnds:
         self._without: set[int] = set()
 
     def watch(self, pid: int) -> None:
-        """Watch a process. If it has already ended, its end is recorded as now."""
+        """Watch a process. If it has already ended, record the current time as its end."""
         if pid in self.known or pid <= 0:
             return
         self.known.add(pid)
@@ -41,7 +44,7 @@ class ProcessEnds:
             self._poll.register(handle, select.POLLIN)
 
     def wait(self, seconds: float) -> None:
-        """Wait, and record the processes that end; return early after the end of the last one."""
+        """Wait, and record the processes that end meanwhile; return early when the last watched process ends."""
         end = time.monotonic() + seconds
         while True:
             left = max(0.0, end - time.monotonic())

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The raw folder of one run: the files of its processes, the shim, the node agents and the launch."""
+"""The raw folder of a run: files of the measured processes, of quipu-exec, of the node agents and of `quipu run`.
+
+The merge makes the archive of the run from the raw folder, and then deletes the folder.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +26,17 @@ from ..profile.reader import ProcessProfile, read_profile
 
 PREFIX = ".raw-"
 LAUNCH_FILE = "launch.json"
-_BATCH = 256  # profiles per task of a worker
+_BATCH = 256  # profiles that a worker process reads in one task
 ALIVE = "alive-"
 _NODE_WAIT = 2.0  # seconds to wait for the last writes of the node agents
 
 
 @dataclass(frozen=True)
 class RankFile:
-    """The record of a rank that quipu-exec wrote before it started the program.
+    """The record of a rank (rank-<rank>.json), which quipu-exec writes before it starts the program.
 
-    affinity: numbers of CPUs. job: number (from 1) of the launcher that the launched command started; 0: the launch of
-    `quipu run`.
+    affinity: numbers of the CPUs that the rank may use. job: number (from 1) of the launcher that the launched command
+    itself started (nested.py); 0 if `quipu run` started the rank.
     """
 
     rank: Count
@@ -46,12 +49,13 @@ class RankFile:
 
 @dataclass(frozen=True, eq=False)
 class RawFolder:
-    """The readable content of a raw folder, and texts about unreadable files.
+    """The readable content of a raw folder.
 
-    - profiles: without their call paths, which the merge reads later (`read_rank`).
-    - reduced: files of reductions over MPI.
-    - alive: time of the latest check of each node agent, by host (ns of CLOCK_MONOTONIC).
-    - damaged: whether a profile could not be read.
+    - profiles: the profiles without their call paths, which the merge reads later (`read_rank`).
+    - nodes: content of node-<host>.json of each node agent.
+    - reduced: files with profiles that the ranks combined over MPI.
+    - alive: time of the latest check of each node agent (ns of CLOCK_MONOTONIC), by host.
+    - problems: texts about unreadable files. damaged: whether one of them is a profile.
     """
 
     path: Path
@@ -66,7 +70,7 @@ class RawFolder:
 
 @dataclass(frozen=True)
 class Launch:
-    """launch.json: the metadata of a run before its end, and the launching process."""
+    """The content of launch.json: the metadata of a run before its end, and the launching process (`quipu run`)."""
 
     metadata: RunMetadata
     agent_pid: int = 0
@@ -98,8 +102,8 @@ def process_exists(pid: int) -> bool:
 def still_runs(rank: RankFile, raw: Path) -> bool:
     """Return whether the process of a rank is running on this host and writes to this raw folder.
 
-    Its environment is checked, because another process may have its id now. Start times are not sufficient, because the
-    clock may have been set.
+    Another process may have the process id meanwhile. Therefore the environment of the process must name this raw
+    folder. Its start time would not prove the identity, because the clock may have been set.
     """
     if rank.host != socket.gethostname() or not process_exists(rank.pid):
         return False
@@ -108,7 +112,7 @@ def still_runs(rank: RankFile, raw: Path) -> bool:
     except ProcessLookupError:
         return False
     except OSError:
-        return True  # a process of another user, or a system without /proc
+        return True  # not known: the process belongs to another user, or the system has no /proc
     folders = [entry.partition(b"=")[2] for entry in variables if entry.startswith(b"QUIPU_DIR=")]
     return any(Path(os.fsdecode(folder)).name == raw.name for folder in folders)
 
@@ -122,7 +126,7 @@ def write_launch(raw: Path, metadata: RunMetadata) -> None:
 
 
 def read_launch(raw: Path) -> Launch:
-    """Read launch.json of a raw folder. Raises FormatError."""
+    """Read launch.json of a raw folder. Raises FormatError if it is missing or invalid."""
     path = raw / LAUNCH_FILE
     content = read_json(path)
     metadata = from_json(path, content, LAUNCH_FORMAT)
@@ -133,7 +137,10 @@ def read_launch(raw: Path) -> Launch:
 
 
 def read_raw_folder(raw: Path, workers: Workers = ALONE) -> RawFolder:
-    """Read all usable files of a raw folder. Raises FormatError only if the folder itself cannot be read."""
+    """Read all readable files of a raw folder. Raises FormatError only if the folder itself cannot be read.
+
+    workers: processes that read the profiles.
+    """
     try:
         names = sorted(entry.name for entry in os.scandir(raw) if entry.is_file(follow_symlinks=False))
     except OSError as error:
@@ -172,7 +179,10 @@ def read_raw_folder(raw: Path, workers: Workers = ALONE) -> RawFolder:
 
 
 def _heads(paths: list[Path]) -> list[ProcessProfile | str]:
-    """Return the profiles without their call paths, or an error text for each unreadable one."""
+    """Return each profile without its call paths, or an error text for a profile that is not readable.
+
+    The profile of a simulation contains all ranks; the result has one profile per rank.
+    """
     result: list[ProcessProfile | str] = []
     for path in paths:
         try:
@@ -184,7 +194,7 @@ def _heads(paths: list[Path]) -> list[ProcessProfile | str]:
 
 
 def _alive(path: Path) -> dict[str, int]:
-    """Return host and time of a file alive-<host>; empty if the file is invalid."""
+    """Return the time in a file alive-<host>, by host; empty if the file has no valid time. Raises FormatError."""
     try:
         with path.open("rb") as file:
             text = file.read(20)
@@ -194,17 +204,17 @@ def _alive(path: Path) -> dict[str, int]:
 
 
 def read_rank_file(path: Path) -> RankFile:
-    """Read rank-<rank>.json. Raises FormatError."""
+    """Read rank-<rank>.json. Raises FormatError if it is missing or invalid."""
     return typed(read_json(path), RankFile, path)
 
 
 def ranks_of_jobs(files: Sequence[RankFile]) -> Sequence[RankFile]:
-    """Return the ranks of a run, without the command if it started jobs."""
+    """Return the ranks of a run. If the command started launchers (jobs), the command itself is not a rank."""
     return [file for file in files if file.job > 0] or files
 
 
 def ranges_text(numbers: Iterable[int]) -> str:
-    """Return numbers as a list of ranges: "0-3,7"."""
+    """Return numbers as a text of ranges, such as "0-3,7"."""
     pieces: list[list[int]] = []
     for number in sorted(set(numbers)):
         if pieces and number == pieces[-1][1] + 1:
@@ -219,7 +229,10 @@ def wait_for_nodes(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Wait for a short time until all started node agents have written their last records."""
+    """Wait until all started node agents have written their last version of node-<host>.json, at most _NODE_WAIT s.
+
+    clock, sleep: in seconds; tests replace them.
+    """
     end = clock() + _NODE_WAIT
     while clock() < end:
         begun = {path.stem for path in raw.glob("node-*.log")}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program of the node agent: `python -I -S start_node.py RAW_DIR`.
+"""Start the node agent: `python -I -S start_node.py RAW_DIR`.
 
-It needs no installed packages (-S) and not the environment of the measured program (-I). The files of this folder are
-imported as a separate package, without the rest of Quipu.
+The agent uses no installed packages (-S), and ignores the environment of the measured program (-I). The package quipu
+is therefore not available. This script imports the files of this folder as a separate package, quipu_node.
 """
 
 import os

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launchers: find the program in a launch command, and add the parts that measure its ranks.
+"""Launchers: find the program in a launch command, and change the command so that Quipu measures the ranks.
 
-A new launcher is one class like the classes in local.py, listed in `FAMILIES` of detect.py.
+To support a new launcher, write a class like those in local.py, and add it to `FAMILIES` in detect.py.
 """
 
 from __future__ import annotations

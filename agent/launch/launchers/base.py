@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of launchers: the request, and the plan of a launch."""
+"""The interface of launchers: the requested launch, and the plan of the measured launch."""
 
 from __future__ import annotations
 
@@ -28,10 +28,14 @@ class NothingStarted(MeasurementError):
 class LaunchRequest:
     """The launch that the user requested.
 
-    - command: all words after `--`. shim: path of quipu-exec. folder: the working folder of the launch.
+    - command: all words after `--`.
+    - shim: path of quipu-exec, the program that the launcher starts for each rank instead of the measured program.
+      quipu-exec prepares the measurement and then executes the measured program.
     - environment: the environment of the user. variables: environment variables that every rank needs.
-    - cores: physical cores of this machine.
-    - rates: the rates for the runtime, if the time of simulated computation follows from its effort.
+    - cores: number of physical cores that the launch may use. folder: the working folder of the launch.
+    - superuser: whether the user is root.
+    - rates: content of the file of rates (seconds per unit of effort), if simulated computation takes the time of its
+      effort (`--compute effort`); otherwise None.
     """
 
     command: tuple[str, ...]
@@ -48,14 +52,17 @@ class LaunchRequest:
 class LaunchPlan:
     """The plan of a measured launch.
 
-    - argv: the command. environment: variables to add to the environment of the user, including `variables` of the
-      request. settings: the variables in `environment` that only the MPI needs; notes: one line for each.
-    - ranks: number of processes, None if unknown. rank_processes: whether each rank is a process. local_ranks: number
-      of ranks that run on processors of this machine, None if unknown; 0 for simulated ranks.
-    - programs: the executables that were found. files: files to create in the raw folder before the start.
-    - details: further facts about the launch, stored with the run.
+    - argv: the command to execute. environment: variables to add to the environment of the user, including `variables`
+      of the request.
+    - ranks: number of ranks; None if unknown. rank_processes: whether each rank is a process (simulated ranks are not).
+      local_ranks: number of ranks that run on processors of this machine; None if unknown or simulated.
+    - programs: paths of the measured executables. is_mpi: whether they are MPI programs.
+    - family, version: of the launcher. launcher: its name in the command of the user.
+    - settings: the variables in `environment` that Quipu adds for the MPI. notes: lines for the user about additions.
+    - files: text of each file to create before the start, by path. details: further facts to store with the run.
     - if_it_crashes: a possible cause of a segmentation fault, and what to do. if_unmeasured: a possible reason for
-      missing profiles; "" if there is none.
+      missing profiles. Both are empty if none is known.
+    - may_launch: whether the command is a script or another program that may itself start a launcher.
     """
 
     argv: tuple[str, ...]
@@ -78,11 +85,11 @@ class LaunchPlan:
 
 
 class Launcher(ABC):
-    """One family of launchers.
+    """A family of launchers, such as the launchers of Open MPI.
 
-    family: its name in runs. title: its name in messages. commands: names of its programs, also with an ending such as
-    .openmpi. answer: a pattern that finds the version in the output of `LAUNCHER --version`; its groups are
-    alternatives. packages: the Debian packages that install it.
+    family: its name in archives. title: its name in messages. commands: names of its programs, which may have an ending
+    such as .openmpi. answer: a pattern for the output of `LAUNCHER --version` of this family; the group that matches is
+    the version. packages: the Debian packages that install it.
     """
 
     family: str
@@ -97,13 +104,13 @@ class Launcher(ABC):
 
     @abstractmethod
     def plan(self, request: LaunchRequest) -> LaunchPlan:
-        """Return the plan of the launch. Raises MeasurementError with the wrong program or option."""
+        """Return the plan of a launch. Raises MeasurementError, which names the program or option at fault."""
 
 
 def find_program(name: str, environment: Mapping[str, str], folders: Sequence[Path] = (Path(),)) -> Path:
-    """Return the path of a program, found like the launcher finds it. Raises MeasurementError with its name.
+    """Return the path of a program: a name without "/" is first searched in PATH, then in `folders`.
 
-    folders: working folders of the launcher, for relative paths.
+    folders: working folders of the launcher, tried in this order. Raises NothingStarted if there is no such executable.
     """
     if "/" not in name:
         found = shutil.which(name, path=environment.get("PATH", os.defpath))
@@ -123,7 +130,7 @@ def find_program(name: str, environment: Mapping[str, str], folders: Sequence[Pa
 
 
 def is_program(name: str, environment: Mapping[str, str], folder: Path = Path()) -> bool:
-    """Return whether a word of a command is the name of an executable file."""
+    """Return whether a word of a command is the name of an executable file in PATH or `folder`."""
     try:
         find_program(name, environment, (folder,))
     except MeasurementError:

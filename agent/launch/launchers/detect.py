@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the launcher family of a command, and plan its launch."""
+"""Find the family of the launcher in a command, and plan the measured launch."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from .local import Direct, Hydra, OpenMPI, Slurm
 from .prefix import is_env, start_of_command, waiting
 from .simulated import Simulated, smpirun_command
 
-_TIMEOUT = 20.0
+_TIMEOUT = 20.0  # seconds until `LAUNCHER --version` must have ended
 FAMILIES: tuple[type[Launcher], ...] = (OpenMPI, Hydra, Slurm, Simulated)
 _COMMANDS = re.compile(rf"({'|'.join(name for kind in FAMILIES for name in kind.commands)})([.-].*)?")
 
 Ask = Callable[[Path, Mapping[str, str]], str]
+"""A function that returns the version text of a launcher: `version_text`, or another one in tests."""
 
 
 def is_launcher(command: str) -> bool:
-    """Return whether the first word of a command is an MPI launcher."""
+    """Return whether `command`, the first word of a command, is the name or path of a supported launcher."""
     return _COMMANDS.fullmatch(Path(command).name) is not None
 
 
 def launch_command(launcher: str, program: Sequence[str], ranks: int | None, platform: Path | None) -> tuple[str, ...]:
-    """Return the launch command of a program that was given without its launcher.
+    """Return the launch command for the option `--launcher`, whose command is the program without a launcher.
 
-    Raises UsageError if the launcher is unknown, the program is itself a launcher, or the number of ranks is missing.
+    platform: file that describes the simulated machine; None: a default. Raises UsageError if the launcher is not smpi,
+    the program is itself a launcher, or the program or the number of ranks is missing.
     """
     if launcher != "smpi":
         raise UsageError(
@@ -43,7 +45,7 @@ def launch_command(launcher: str, program: Sequence[str], ranks: int | None, pla
 
 
 def version_text(path: Path, environment: Mapping[str, str]) -> str:
-    """Return the output of `path --version`. Raises MeasurementError if the command fails."""
+    """Return the output of `path --version`. Raises MeasurementError if it does not start or does not end in time."""
     try:
         answer = subprocess.run(
             [path, "--version"],
@@ -63,7 +65,7 @@ def version_text(path: Path, environment: Mapping[str, str]) -> str:
 
 
 def launcher_for(text: str) -> Launcher | None:
-    """Return the launcher of a version text, None for an unknown family."""
+    """Return the launcher that prints this version text; None for an unknown family."""
     for kind in FAMILIES:
         match = kind.answer.search(text)
         if match:
@@ -72,7 +74,7 @@ def launcher_for(text: str) -> Launcher | None:
 
 
 def plan_launch(request: LaunchRequest, ask: Ask = version_text) -> LaunchPlan:
-    """Return the plan of a launch whose ranks are measured; only `LAUNCHER --version` is started.
+    """Return the plan of a measured launch. This function starts nothing but `LAUNCHER --version`.
 
     The command may begin with programs that run another command, such as env or timeout. Raises MeasurementError if the
     command is empty, the family of the launcher is unknown, or a program is missing.
@@ -84,13 +86,13 @@ def plan_launch(request: LaunchRequest, ask: Ask = version_text) -> LaunchPlan:
     if before:
         find_program(before[0], request.environment, (request.folder,))
     plan = _plan(_launcher(own, ask), own)
-    # env -i would remove the variables that enable measuring.
+    # The variables are set a second time after `env`, because `env -i` removes the variables that start measuring.
     again = ("env", *(f"{name}={value}" for name, value in plan.environment.items())) if is_env(before) else ()
     return replace(plan, argv=(*waiting(before), *again, *plan.argv))
 
 
 def _launcher(request: LaunchRequest, ask: Ask) -> Launcher:
-    """Return the launcher at the begin of a command."""
+    """Return the launcher that is the first word of a command; `Direct` if the first word is no launcher."""
     name = request.command[0]
     if not is_launcher(name):
         return Direct()
@@ -106,13 +108,13 @@ def _launcher(request: LaunchRequest, ask: Ask) -> Launcher:
             f"{name}: is not a launcher that Quipu supports ({', '.join(kind.title for kind in FAMILIES)}); "
             f"it prints {first[0] if first else 'nothing'!r}"
         )
-    # Call the launcher as the user wrote it: for Open MPI an absolute path means --prefix, which puts its own folder
-    # first in the PATH of the ranks.
+    # The plan keeps the name of the launcher as the user wrote it. Open MPI treats an absolute path like --prefix: it
+    # puts its own folder first in the PATH of the ranks.
     return launcher
 
 
 def _find_launcher(request: LaunchRequest) -> Path:
-    """Return the path of the launcher. Raises MeasurementError with the command that installs a missing one."""
+    """Return the path of the launcher. Raises MeasurementError with the command that installs a missing launcher."""
     name = request.command[0]
     if not is_program(name, request.environment, request.folder) and "/" not in name:
         kind = next(kind for kind in FAMILIES if re.match(rf"({'|'.join(kind.commands)})\b", name))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launchers of processes: mpirun and mpiexec of Open MPI and of MPICH (Hydra), srun of Slurm, and no launcher."""
+"""Launchers that start processes: mpirun of Open MPI, mpiexec of MPICH (Hydra), srun of Slurm; or no launcher."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from .options import HYDRA, OPEN_MPI, SLURM, Context, contexts
 
 
 class _Additions:
-    """Settings that the MPI needs; Quipu adds each one unless the user has already set it."""
+    """Environment variables that Quipu adds for the MPI, and a note about each one.
+
+    A variable that the user has already set is not changed.
+    """
 
     def __init__(self, request: LaunchRequest) -> None:
         self.environment = request.environment
@@ -36,7 +39,7 @@ class Direct(Launcher):
     family = "none"
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:
-        """Put the shim before the program."""
+        """Return a plan in which quipu-exec starts the program."""
         program = find_program(request.command[0], request.environment, (request.folder,))
         return LaunchPlan(
             argv=(str(request.shim), *request.command),
@@ -52,7 +55,7 @@ class Direct(Launcher):
 
 
 class OpenMPI(Launcher):
-    """mpirun of Open MPI: local ranks inherit the environment, ranks on other nodes only the variables of -x."""
+    """mpirun of Open MPI. Local ranks inherit the environment; ranks on other nodes only get variables named by -x."""
 
     family, title = "openmpi", "Open MPI"
     commands = ("mpirun", "mpiexec", "orterun", "prterun")
@@ -60,7 +63,10 @@ class OpenMPI(Launcher):
     answer = re.compile(r"Open ?MPI\)? v?(\d[\w.]*)|OpenRTE\)? (\d[\w.]*)|PRRTE\)? (\d[\w.]*)")
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:
-        """Add -x for several nodes, permission for root, and oversubscription if there are more ranks than cores."""
+        """Return a plan with -x if there may be several nodes, and with settings that allow the launch.
+
+        The settings permit root to start ranks, and more ranks than cores on one node (oversubscription).
+        """
         programs = contexts(request.command, OPEN_MPI, _exists(request), files=("app",))
         ranks = _ranks(programs, ("n", "np", "c"))
         added = _Additions(request)
@@ -78,11 +84,12 @@ class OpenMPI(Launcher):
         return _assembled(self, request, programs, ranks, remote=remote, added=added, forwarded=forwarded)
 
     def _several_nodes(self, programs: list[Context], request: LaunchRequest) -> bool:
+        """Return whether ranks may run on other nodes."""
         named = ("H", "host", "hostfile", "machinefile", "default-hostfile")
         return any(context.has(*named) for context in programs) or _in_a_job(request)
 
     def _has_prrte(self, request: LaunchRequest) -> bool:
-        """Return whether PRRTE starts the ranks (Open MPI 5 and later)."""
+        """Return whether PRRTE, the runtime environment of Open MPI 5 and later, starts the ranks."""
         return _is_prterun(request) or self.version.split(".")[0] not in ("1", "2", "3", "4")
 
     def _oversubscribe(self, programs: list[Context], prrte: bool, why: str, added: _Additions) -> None:
@@ -96,7 +103,7 @@ class OpenMPI(Launcher):
 
 
 class Hydra(Launcher):
-    """mpiexec of MPICH, MVAPICH and Intel MPI: all ranks get the whole environment by default."""
+    """mpiexec of MPICH, MVAPICH and Intel MPI. By default, all ranks get the whole environment."""
 
     family, title = "mpich", "MPICH, Intel MPI"
     commands = ("mpirun", "mpiexec")
@@ -104,7 +111,7 @@ class Hydra(Launcher):
     answer = re.compile(r"HYDRA[\s\S]*?Version:\s*(\d[\w.]*)|Intel\(R\) MPI Library[^\n]*Version ([\d.]+)")
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:
-        """Add -genv if the user restricts the environment."""
+        """Return a plan with -env for each variable of Quipu if the options restrict the environment of the ranks."""
         programs = contexts(request.command, HYDRA, _exists(request), files=("configfile",))
         ranks = _ranks(programs, ("n", "np"))
         forwarded: list[str] = []
@@ -117,7 +124,7 @@ class Hydra(Launcher):
 
 
 class Slurm(Launcher):
-    """srun: all ranks get the whole environment unless --export restricts it."""
+    """srun of Slurm. All ranks get the whole environment unless --export restricts it."""
 
     family, title = "slurm", "Slurm"
     commands = ("srun",)
@@ -125,7 +132,10 @@ class Slurm(Launcher):
     answer = re.compile(r"^slurm(?:-wlm)? (\d[\w.]*)", re.MULTILINE)
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:
-        """Put the shim before the program. Raises MeasurementError for an --export that excludes variables of Quipu."""
+        """Return a plan in which quipu-exec starts each program.
+
+        Raises MeasurementError for an --export without ALL, because it would exclude the variables of Quipu.
+        """
         programs = contexts(request.command, SLURM, _exists(request), files=("multi-prog",), joined_short=True)
         for context in programs:
             exported = context.last("export")
@@ -138,12 +148,12 @@ class Slurm(Launcher):
 
 
 def _is_prterun(request: LaunchRequest) -> bool:
-    """Return whether the launcher is prterun, which has the version number and variables of PRRTE."""
+    """Return whether the launcher is prterun, which has the version numbers and variables of PRRTE."""
     return Path(request.command[0]).name.startswith("prterun")
 
 
 def _in_a_job(request: LaunchRequest) -> bool:
-    """Return whether a batch system may have given several nodes to this launch."""
+    """Return whether a batch job with several nodes, or of PBS, starts this launch."""
     nodes = whole_number(request.environment.get("SLURM_JOB_NUM_NODES", ""))
     return (nodes or 1) > 1 or "PBS_NODEFILE" in request.environment
 
@@ -153,7 +163,10 @@ def _exists(request: LaunchRequest) -> Callable[[str], bool]:
 
 
 def _ranks(programs: list[Context], names: tuple[str, ...]) -> int | None:
-    """Return the number of processes of all programs together; None if it is not given for each of them."""
+    """Return the number of ranks of all programs together; None if the options do not give it for each program.
+
+    names: the options that give the number.
+    """
     total = 0
     for context in programs:
         value = whole_number(context.last(*names) or "")
@@ -164,7 +177,7 @@ def _ranks(programs: list[Context], names: tuple[str, ...]) -> int | None:
 
 
 def _names_setting(programs: list[Context], name: str) -> bool:
-    """Return whether the command sets this MCA parameter."""
+    """Return whether the command sets this MCA parameter (a setting of Open MPI)."""
     given = [entry for context in programs for kind in ("mca", "gmca") for entry in context.options.get(kind, [])]
     return any(entry[:1] == (name,) for entry in given)
 
@@ -179,9 +192,10 @@ def _assembled(
     added: _Additions | None = None,
     forwarded: list[str] | None = None,
 ) -> LaunchPlan:
-    """Return the command with `forwarded` options and the shim before every program.
+    """Return a plan whose command has the `forwarded` options and quipu-exec before every program.
 
-    remote: ranks may run on other nodes.
+    remote: whether ranks may run on other nodes. added: settings for the MPI. forwarded: options that pass variables to
+    the ranks.
     """
     command = request.command
     added = added or _Additions(request)

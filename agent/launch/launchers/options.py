@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of launchers that take values, and the search for the program in a launch command."""
+"""The options of launchers that have values, and the search for the programs in a launch command."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from quipu.modeling.errors import MeasurementError
 
 
 def _table(one: str, two: str = "") -> dict[str, int]:
-    """Return the number of values of each option. one, two: names of the options with one and two values."""
+    """Return the number of values of each option, by name. one, two: names of options with one and with two values."""
     return dict.fromkeys(one.split(), 1) | dict.fromkeys(two.split(), 2)
 
 
-# Options without dashes, because mpirun accepts one or two: mpirun(1) of Open MPI 4.1, prterun(1) of Open MPI 5.
+# The tables contain the options of each launcher that have values in separate words. The names have no dashes, because
+# mpirun accepts one dash or two. Source: mpirun(1) of Open MPI 4.1, prterun(1) of Open MPI 5.
 OPEN_MPI = _table(
     "n np c H host hostfile machinefile default-hostfile x wdir wd path prefix app am tune N npernode npersocket "
     "ppr map-by rank-by bind-to cpu-set cpu-list cpus-per-proc cpus-per-rank rankfile rf cf cartofile "
@@ -30,7 +31,7 @@ HYDRA = _table(
     "outfile errfile order-nodes usize localhost hostname s gpus-per-proc timeout",
     "env genv",
 )
-# srun(1) of Slurm 22.05 to 24.05: options with a required value. Optional values are always joined by "=".
+# srun(1) of Slurm 22.05 to 24.05: options with a required value. Optional values follow "=" in the same word.
 SLURM = _table(
     "A B b c C d D e E F G i J L m M n N o p P q r S t T w W x "
     "account acctg-freq bb bbf begin cluster-constraint clusters comment constraint container container-id "
@@ -52,10 +53,11 @@ SMPIRUN = _table(
 
 @dataclass(frozen=True)
 class Context:
-    """One program of a launch, and its options.
+    """One program of a launch command, and the options of the launcher for it.
 
-    options: name without dashes → its values in order. program: index of the program in the command. begin, end: the
-    part of the command of this program, without ':'.
+    begin, end: the words begin, …, end - 1 of the command are the options, the program and its arguments, without ':'.
+    program: index of the program in the command. options: by name without dashes; for each occurrence of the option in
+    the command a tuple of its values, which is empty for an option without values.
     """
 
     begin: int
@@ -64,7 +66,10 @@ class Context:
     options: Mapping[str, list[tuple[str, ...]]]
 
     def last(self, *names: str) -> str | None:
-        """Return the last value given to any of these options."""
+        """Return the last value of these options; None if none has a value.
+
+        names: synonyms. If the command has several of them, the last value of the last name counts.
+        """
         values = [entry[-1] for name in names for entry in self.options.get(name, []) if entry]
         return values[-1] if values else None
 
@@ -81,15 +86,15 @@ def contexts(
     files: tuple[str, ...] = (),
     joined_short: bool = False,
 ) -> list[Context]:
-    """Return the programs that a launch command starts; ':' separates several programs.
+    """Return the programs that a launch command starts. The word ':' separates several programs.
 
-    - values: options with values in separate words, and the number of these words.
-    - exists: whether a word is a program. Used after an option outside of the table, whose next word is its value or
-      the program.
-    - files: options that name a file with programs, which cannot be measured.
-    - joined_short: "-n4" means "-n 4" (getopt).
+    - values: number of values of each option, for options whose values are separate words.
+    - exists: returns whether a word is a program. This decides whether the word after an unknown option is the value of
+      the option or the program.
+    - files: options that name a file with a list of programs. Quipu cannot measure such programs.
+    - joined_short: whether "-n4" means "-n 4", as in getopt(3).
 
-    Raises MeasurementError if a program is missing or named in a file.
+    Raises MeasurementError if the command has no program, or an option in `files`.
     """
     found = []
     begin = 1
@@ -125,7 +130,7 @@ def _take_option(
     joined_short: bool,
     options: dict[str, list[tuple[str, ...]]],
 ) -> int:
-    """Store the option at this index, and return the index after it and its values."""
+    """Store the option at index `at` of the command in `options`; return the index after the option and its values."""
     word = command[at]
     name = word.lstrip("-")
     if "=" in name:

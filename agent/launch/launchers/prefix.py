@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that begin with other programs: `env X=1 mpirun …`, `timeout 60 nice ./app`."""
+"""Commands that begin with programs that run another command: `env X=1 mpirun …`, `timeout 60 nice ./app`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-# Programs that run the command in their arguments with the same environment, by exec or as a child process.
+# Programs that run the command in their arguments, by exec or as a child process, and pass on their environment.
 _RUN_A_COMMAND = {
     *("chrt", "env", "ionice", "linux32", "linux64", "nice", "nohup", "numactl", "prlimit", "setarch", "setsid"),
     *("setpriv", "stdbuf", "taskset", "time", "timeout", "unbuffer", "xvfb-run"),
@@ -14,10 +14,10 @@ _RUN_A_COMMAND = {
 
 
 def start_of_command(command: Sequence[str], is_program: Callable[[str], bool]) -> int:
-    """Return the index of the launcher in a command, or of the program if there is no launcher.
+    """Return the index of the launcher in a command; without a launcher, the index of the program.
 
-    The words before it may be programs that run another command, their options and values, and assignments. The result
-    is 0 if no word after them is a program.
+    The words before this index are programs such as env and timeout, their options and values, and assignments. The
+    result is 0 if the command begins with another word, or if no later word is a program.
     """
     if Path(command[0]).name not in _RUN_A_COMMAND:
         return 0
@@ -30,11 +30,12 @@ def start_of_command(command: Sequence[str], is_program: Callable[[str], bool]) 
 def waiting(words: Sequence[str]) -> tuple[str, ...]:
     """Return the words before a launcher, with `setsid --wait` instead of `setsid`.
 
-    The launched process leads a process group. `setsid` then forks, and without --wait its parent ends at once.
+    Quipu starts the command as leader of a process group. `setsid` forks if it is a group leader. Without --wait, its
+    parent process, for which Quipu waits, would then end at once.
     """
     return tuple(own for word in words for own in ((word, "--wait") if Path(word).name == "setsid" else (word,)))
 
 
 def is_env(words: Sequence[str]) -> bool:
-    """Return whether the words before a launcher or a program contain `env`, which may remove variables."""
+    """Return whether the words before a launcher or program contain `env`, which may remove environment variables."""
     return any(Path(word).name == "env" for word in words)

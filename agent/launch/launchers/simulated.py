@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""smpirun of SimGrid: thousands of ranks in one process of this machine, with simulated communication."""
+"""The launcher smpirun of SimGrid, which executes all ranks in one process and simulates their communication."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ from .base import Launcher, LaunchPlan, LaunchRequest, find_program, is_program
 from .options import SMPIRUN, contexts
 
 HOST_SPEED, SIMULATE, STACK_SIZE = "smpi/host-speed", "smpi/simulate-computation", "contexts/stack-size"
-# Simulated seconds of an unsuccessful MPI_Test or MPI_Iprobe. SMPI's default (1e-4) is the time of 100 messages.
+# _POLL: simulated seconds that an unsuccessful MPI_Test or MPI_Iprobe takes. The default of SMPI, 1e-4, is the time of
+# about 100 messages.
 _POLLS, _POLL = ("smpi/test", "smpi/iprobe"), "1e-6"
-# Stack of a rank in KiB: the default of SimGrid, and the size without a limit in the shell (address space, not memory).
+# Stack of each rank in KiB: the default of SimGrid, and the size that Quipu sets if the shell has no limit (ulimit -s).
+# The stack is only address space; memory is used when a rank writes to it.
 _STACK, _UNLIMITED_STACK = 8192, 65536
 _SPEED = re.compile(r"<(?:host|cluster|peer|cabinet)\b[^>]*?\bspeed\s*=\s*[\"']\s*([^\"',\s]+)")
-_LARGEST_PLATFORM = 1 << 26  # bytes
-_LONGEST_FACT = 20_000
+_LARGEST_PLATFORM = 1 << 26  # bytes of a platform file that is read
+_LONGEST_FACT = 20_000  # characters of a platform that is stored with the run
 
 
 def smpirun_command(program: Sequence[str], ranks: int | None, platform: Path | None) -> tuple[str, ...]:
-    """Return the smpirun command for a program; if no platform is given, with the `default_platform` of the ranks.
+    """Return the smpirun command for a program and its arguments.
 
-    Raises UsageError if the program or the number of ranks is missing.
+    platform: file that describes the simulated machine; None: the plan later adds `default_platform`. Raises UsageError
+    if the program is missing, or if neither the number of ranks nor a platform is given.
     """
     if not program:
         raise UsageError("no program to simulate; write it after --, such as: -n 1024 -- ./app")
@@ -43,11 +46,11 @@ def smpirun_command(program: Sequence[str], ranks: int | None, platform: Path | 
 
 
 def default_platform(ranks: int) -> str:
-    """Return a SimGrid platform with one host for each rank: node-0, node-1, …
+    """Return a SimGrid platform (XML) with one host for each rank: node-0, node-1, …
 
-    Each host has 10 Gflop/s and a link to a crossbar with 12.5 GB/s (100 Gbit/s) in each direction and 0.5 µs. A
-    message between two hosts therefore has 12.5 GB/s and 1 µs, before the factors of SMPI for message sizes. The link
-    of a host to itself has 40 GB/s and 0.1 µs.
+    Each host computes 10 Gflop/s. It has a link to a crossbar with a bandwidth of 12.5 GB/s (100 Gbit/s) in each
+    direction and a latency of 0.5 µs. A message between two hosts uses two links: 12.5 GB/s and 1 µs, before SMPI
+    applies its factors for message sizes. The link of a host to itself has 40 GB/s and 0.1 µs.
     """
     return f"""<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
@@ -59,7 +62,10 @@ def default_platform(ranks: int) -> str:
 
 
 class Simulated(Launcher):
-    """smpirun: SMPI loads the program as a library for every rank; the shim starts the simulator."""
+    """smpirun of SimGrid. One simulator process loads the program as a library for each rank (SMPI).
+
+    quipu-exec therefore starts the simulator, and not the ranks.
+    """
 
     family, title = "smpi", "SimGrid"
     commands = ("smpirun",)
@@ -67,7 +73,10 @@ class Simulated(Launcher):
     answer = re.compile(r"^SimGrid version (\d[\w.]*)", re.MULTILINE)
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:
-        """Add the shim as -wrapper, a platform if none is given, and the speed of this machine."""
+        """Return a plan with quipu-exec as -wrapper, a platform if none is given, and settings of the simulation.
+
+        The settings are the speed of the hosts, the time of an unsuccessful MPI_Test, and the stack of a rank.
+        """
         command = request.command
         context = contexts(command, SMPIRUN, lambda word: is_program(word, request.environment, request.folder))[0]
         if context.has("replay"):
@@ -139,6 +148,7 @@ class Simulated(Launcher):
 
 
 def _if_unmeasured(program: Path) -> str:
+    """Return a possible reason for missing profiles: the program is not linked with SMPI; empty if it is."""
     if mpi_of_program(program) is not None:
         return ""
     return (
@@ -149,13 +159,13 @@ def _if_unmeasured(program: Path) -> str:
 
 
 def _stack_limit() -> int:
-    """Return the current limit of the stack in KiB (ulimit -s)."""
+    """Return the current limit of the stack in KiB (ulimit -s); _UNLIMITED_STACK if there is no limit."""
     soft, _ = resource.getrlimit(resource.RLIMIT_STACK)
     return _UNLIMITED_STACK if soft == resource.RLIM_INFINITY else soft // 1024
 
 
 def _content(platform: Path) -> str:
-    """Return the text of a platform file; empty if it is not text (SMPI also accepts compiled platforms)."""
+    """Return the text of a platform file; empty if it is too large or not text (SMPI also accepts C++ libraries)."""
     try:
         if platform.is_file() and platform.stat().st_size <= _LARGEST_PLATFORM:
             return platform.read_text(encoding="utf-8")
@@ -165,7 +175,10 @@ def _content(platform: Path) -> str:
 
 
 def _expect_platform(platform: Path) -> None:
-    """Raise MeasurementError or FormatError for a file with which SimGrid aborts; compiled ones are not checked."""
+    """Check a platform file, because SimGrid would abort. Files that do not end with .xml are not read.
+
+    Raises MeasurementError if the file does not exist, FormatError if it is not XML.
+    """
     if not platform.is_file():
         raise MeasurementError(f"{platform}: the platform file does not exist")
     if platform.suffix != ".xml" or platform.stat().st_size > _LARGEST_PLATFORM:
@@ -180,13 +193,13 @@ def _expect_platform(platform: Path) -> None:
 
 
 def _details(platform: Path, text: str) -> dict[str, str]:
-    """Return the facts of a platform to store: its text, or its name and checksum if it is long."""
+    """Return the facts to store about a platform: its text, or its path and SHA-256 checksum if the text is long."""
     if len(text) <= _LONGEST_FACT:
         return {"platform": text or str(platform)}
     return {"platform": str(platform), "platform_sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def _host_speed(platform: str) -> str:
-    """Return the speed of the hosts as written in the platform; empty if they differ."""
+    """Return the speed of all hosts as written in the platform ("10Gf"); empty if hosts have different speeds."""
     speeds = set(_SPEED.findall(platform))
     return speeds.pop() if len(speeds) == 1 else ""
