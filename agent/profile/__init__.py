@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of the raw profile that the runtime writes for each process (agent/runtime/profile.def)."""
+"""Read the raw profiles: the runtime writes one for each process, in the layout of agent/runtime/profile.def."""

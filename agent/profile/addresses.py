@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code addresses of samples in raw profiles."""
+"""Read the code addresses of samples from raw profiles."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..layout import LAYOUT
 from .chunks import Chunk
 
 _RECORD = LAYOUT.record("profile_address")
-_PLACE = ~np.uint64(15)
-_CODE = "code:"
-_LARGEST = 1 << 63
+_PLACE = ~np.uint64(15)  # the bits of a record that are the address
+_CODE = "code:"  # prefix of the attributes with the addresses of programs and libraries
+_LARGEST = 1 << 63  # addresses below this one are valid
 
 
 @dataclass(frozen=True)
 class Code:
-    """A program or library in memory: its load address, and the begin and end of its code."""
+    """A program or library in memory: its load address, and the address range of its code (begin <= address < end)."""
 
     path: str
     load: int
@@ -31,10 +31,12 @@ class Code:
 
 @dataclass(frozen=True, eq=False)
 class SampledAddresses:
-    """Counts of samples by address, rounded to 16 bytes.
+    """Counts of the samples at each code address.
 
-    address: uint64 of shape (addresses,). outside: bool (addresses,), whether no region was active. values: uint64
-    (addresses, metrics). metrics: names of the metrics of the sampler.
+    - address: address, rounded down to a multiple of 16 bytes, shape (addresses,).
+    - outside: whether the samples were taken while no region was active, shape (addresses,).
+    - values: counts in the unit of each metric, shape (addresses, metrics). metrics: names of the sampled metrics.
+    - code: the programs and libraries that contain the addresses.
     """
 
     address: NDArray[np.uint64]
@@ -47,10 +49,12 @@ class SampledAddresses:
 def read_addresses(
     chunks: Sequence[Chunk], metrics: Sequence[Metric], attributes: Mapping[str, str], problems: list[str]
 ) -> SampledAddresses | None:
-    """Return the addresses of a profile; None if it has none.
+    """Return the sampled addresses of a profile; None if it has none.
 
-    The metrics of the sampler are consecutive in the header, beginning with `samples`; metrics of memory and files may
-    follow. Each record contains its number of metrics; the number of most records is used.
+    metrics: the metrics of the profile. attributes: its attributes. problems: receives a text about damaged records.
+
+    The sampled metrics follow each other in the header and begin with `samples`. Metrics of memory and files may follow
+    them. Each record contains the number of its metrics. The number that most records contain is accepted as valid.
     """
     names = [metric.name for metric in metrics]
     if not chunks or "samples" not in names:
@@ -72,7 +76,7 @@ def read_addresses(
 
 
 def _records(chunks: Sequence[Chunk], number: int) -> NDArray[np.void]:
-    """Return the used records, interpreted with `number` values each."""
+    """Return the records that are in use, read with `number` metrics per record."""
     layout = np.dtype([*_RECORD, ("values", "<u8", (number,))])
     pieces = [np.frombuffer(c.content, dtype=layout, count=len(c.content) // layout.itemsize) for c in chunks]
     records: NDArray[np.void] = np.concatenate([np.zeros(0, dtype=layout), *pieces])
@@ -80,6 +84,7 @@ def _records(chunks: Sequence[Chunk], number: int) -> NDArray[np.void]:
 
 
 def _code(attributes: Mapping[str, str]) -> list[Code]:
+    """Return the programs and libraries in the attributes `code:PATH`, whose values are three hexadecimal numbers."""
     found = []
     for key, text in attributes.items():
         words = text.split()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the counters of many profiles of one program, and reuse the arrangement of earlier files.
+"""Read the counters of the profiles of many ranks of one program fast.
 
-Ranks of one program usually have the same call paths with the same counters. Then their files differ only in values at
-the same positions.
+Ranks of one program usually have the same call paths with the same counters. Their files then have the same
+arrangement: they differ only in the values at the same positions. For such a file, only the values are read. Everything
+else is taken over from an earlier file with the same arrangement.
 """
 
 from __future__ import annotations
@@ -25,15 +26,18 @@ _ARRANGED = frozenset({ChunkType.NODES, ChunkType.COUNTERS, ChunkType.WEIGHTS})
 _STRUCTURE = ("id", "parent", "region", "owner")
 _NOTHING = np.zeros(1, dtype=np.uint64)
 _MOST_KNOWN = 8
-"""Most stored arrangements. A profile with a further arrangement is read separately."""
+"""Largest number of stored arrangements. A profile with a further arrangement is read completely."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Content:
-    """The parts of a file that determine the arrangement of its counters, and the values.
+    """The parts of a file that determine its arrangement, and its values.
 
-    names: digest of the regions; metrics, node_size: of the header; bounds: location and size of each chunk; structure,
-    visits: of all nodes, in the order of the file; words: of all chunks of counters; ends: end of each chunk in them.
+    - names: digest of the regions. metrics, node_size (bytes of a node): from the header.
+    - bounds: type, location and size (bytes) of each chunk. weights: content of each chunk with weights.
+    - structure: id, parent, region and owner of all nodes, each of shape (nodes,), in the order of the file.
+    - visits: of all nodes, shape (nodes,). words: content of all chunks of counters, as 64-bit numbers. ends: the index
+      in `words` at which each chunk ends.
     """
 
     names: bytes
@@ -47,7 +51,10 @@ class _Content:
     ends: IntArray
 
     def is_arranged_as(self, other: _Content, head: IntArray) -> bool:
-        """Return whether the files differ in values only. head: where records of counters begin."""
+        """Return whether two files differ only in their values. head: indices in `words` of the heads of the records.
+
+        The head of a record of counters contains its node and its number of counters.
+        """
         return (
             (self.names, self.metrics, self.node_size) == (other.names, other.metrics, other.node_size)
             and self.bounds == other.bounds
@@ -59,9 +66,10 @@ class _Content:
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """A profile, and the places of its values in files with the same arrangement.
+    """A profile that has been read, and the positions of the values in files with the same arrangement.
 
-    head: as in `_Content.is_arranged_as`; visited: records of the nodes; counted: words of the counters.
+    head: as in `_Content.is_arranged_as`. visited: index in `_Content.visits` of each node of the profile. counted:
+    index in `_Content.words` of each counter of the profile.
     """
 
     profile: ProcessProfile
@@ -72,7 +80,7 @@ class _Known:
     counted: IntArray
 
     def of(self, head: ProcessProfile, content: _Content) -> ProcessProfile:
-        """Return the profile of a file with the same arrangement."""
+        """Return the profile of another file with the same arrangement. head: this profile without its call paths."""
         value = np.concatenate((content.visits[self.visited], content.words[self.counted], _NOTHING))
         return replace(
             self.profile,
@@ -85,18 +93,18 @@ class _Known:
 
 
 class AlikeProfiles:
-    """Reads the counters of profiles, one profile after the other."""
+    """Reads the counters of profiles, one after the other, and remembers their arrangements."""
 
     def __init__(self, wants_counters: WantsCounters) -> None:
-        """Create an empty reader. wants_counters: as in `read_profile`."""
+        """Create a reader without arrangements. wants_counters: as in `read_profile`."""
         self._wants = wants_counters
         self._known: list[_Known] = []
 
     def read(self, head: ProcessProfile) -> ProcessProfile:
-        """Return a profile like `read_profile` with counters and without values. Raises FormatError.
+        """Return a profile as `read_profile` does with `values=False`. Raises FormatError for an invalid file.
 
-        head: the same profile, read without call paths. Profiles with the same arrangement share all arrays except the
-        values of their counters.
+        head: the same profile, read without call paths. Returned profiles with the same arrangement share all arrays
+        except the values of their counters.
         """
         header, chunks = read_parts(head.path, _ARRANGED, [])
         content = _content(head.names, header, chunks)
@@ -131,6 +139,6 @@ def _known(profile: ProcessProfile, kept: KeptCounters, content: _Content, chunk
     nodes = read_nodes(chunks, content.node_size, len(content.metrics), [])
     places = counter_places(content.words, content.ends, nodes, [])
     ids = content.structure[0]
-    order = np.argsort(ids, kind="stable")  # the first record with an id counts
+    order = np.argsort(ids, kind="stable")  # if records have the same id, the first one in the file counts
     visited = order[np.searchsorted(ids[order], nodes.id)]
     return _Known(profile, kept, content, places.head, visited, places.value)

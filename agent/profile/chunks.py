@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chunks of raw profiles: read the used part of each chunk safely, and check its checksum if the file is sealed."""
+"""Read the chunks of raw profiles: the used part of each chunk, checked by its checksum if the file is sealed.
+
+The runtime seals a file at the regular end of its process. Unused chunks are holes in the file.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from quipu.modeling.limits import current
 
 from ..layout import LAYOUT
 
-LARGEST = 1 << 28
+LARGEST = 1 << 28  # bytes of a chunk
 _CHUNK = np.dtype(LAYOUT.record("profile_chunk"))
 
 
@@ -35,14 +38,18 @@ _TYPES = frozenset(ChunkType)
 
 @dataclass(frozen=True)
 class Seal:
-    """The seal of a file whose process ended regularly: every chunk has a checksum. chunks: expected number."""
+    """The seal of a file: its process ended regularly, and every chunk has a checksum. chunks: number of chunks."""
 
     chunks: int
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """The filled bytes of a chunk. address: the address of the first byte in the memory of the process."""
+    """The used bytes of a chunk.
+
+    location: number of the thread that wrote the chunk. address: address of the first byte in the memory of this
+    process.
+    """
 
     location: int
     address: int
@@ -50,9 +57,9 @@ class Chunk:
 
 
 def is_intact(head: bytes, record: np.dtype[np.void], content: bytes = b"") -> bool:
-    """Return whether the checksum `crc` of a record is correct for the record and its content (see profile.def).
+    """Return whether the field `crc` of a record is the checksum of the record and its content (see profile.def).
 
-    head: begins with the record.
+    head: bytes that begin with the record. record: the type of the record. content: bytes that follow the record.
     """
     kind, begin = record.fields["crc"][:2] if record.fields else (record, 0)
     end = begin + kind.itemsize
@@ -62,7 +69,7 @@ def is_intact(head: bytes, record: np.dtype[np.void], content: bytes = b"") -> b
 
 @dataclass
 class _Damage:
-    """Number of chunks by defect."""
+    """The number of chunks with each kind of defect. changed: the checksum is wrong; changed_text: in a text chunk."""
 
     truncated: int = 0
     oversized: int = 0
@@ -92,9 +99,11 @@ def read_chunks(
     problems: list[str],
     wanted: frozenset[ChunkType] | None = None,
 ) -> Mapping[ChunkType, list[Chunk]]:
-    """Return the chunks of a file of `size` bytes from offset `first` on, by type; unused space is not read.
+    """Return the chunks of a file by type. Unused space is not read.
 
-    wanted: types to read; None: all. Other chunks are skipped without a check.
+    first, size: offset of the first chunk and size of the file (bytes). chunk_size: bytes of each chunk. seal: None if
+    the process was killed, so that there are no checksums. problems: receives a text about each kind of defect. wanted:
+    types to read; None: all. Chunks of other types are skipped without a check.
     """
     chunks: dict[ChunkType, list[Chunk]] = {kind: [] for kind in ChunkType}
     damage = _Damage()
@@ -132,7 +141,7 @@ def read_chunks(
         chunks[ChunkType(kind)].append(Chunk(int(header["location"]), address, content))
     if seal is not None:
         damage.truncated += whole < seal.chunks
-        damage.changed += whole - filled  # a sealed chunk is never a hole
+        damage.changed += whole - filled  # no chunk of a sealed file is a hole, so missing ones were overwritten
     problems.extend(damage.texts())
     return chunks
 
@@ -143,6 +152,7 @@ def filled_bytes(descriptor: int) -> int:
 
 
 def _filled(descriptor: int, begin: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield begin and end (bytes) of the parts of a file, from `begin` on, that are not holes."""
     while begin < size:
         try:
             begin = os.lseek(descriptor, begin, os.SEEK_DATA)
@@ -154,7 +164,10 @@ def _filled(descriptor: int, begin: int, size: int) -> Iterator[tuple[int, int]]
 
 
 def _filled_chunks(descriptor: int, first: int, size: int, chunk_size: int) -> Iterator[int]:
-    """Yield the offsets of chunks, without chunks that are holes of the file; a file may have billions of holes."""
+    """Yield the offsets of the chunks that are not holes.
+
+    The function visits no hole, because an invalid file may have billions of chunks in holes.
+    """
     following = first
     for begin, end in _filled(descriptor, first, size):
         start = max(following, begin - (begin - first) % chunk_size)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of call paths kept from a profile, to find the executions of count classes."""
+"""Keep visits and counters of the call paths of a profile, to compute how often count classes were executed.
+
+A count class is a set of basic blocks of a function that are executed equally often (agent/source/classes.py).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from ..layout import LAYOUT
 from .effort import Counters, Weights, counted_values, rows_of_owners
 from .nodes import NodeArrays, distinct
 
-_ROW_BITS = 32
+_ROW_BITS = 32  # in the keys of weights: region × 2^32 + row
 _MOST_COUNTERS = LAYOUT.numbers["MOST_COUNTERS"]
 
 Words = NDArray[np.uint64]
@@ -22,11 +25,15 @@ Words = NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class CounterEntries:
-    """The counts of each node, by the region that counted.
+    """The counts of each node, separately for each region that counts for the node.
 
-    All arrays are int64 of shape (entries,). node: the node with the effort (a quiet region counts for its caller).
-    region: index into `regions`. row: 0 for visits, then counters. source: index into `KeptCounters.value`. weights:
-    for each region, uint64 (rows, metrics).
+    A region that a filter excludes counts for its caller. An entry is one count. The arrays node, region, row and
+    source have the shape (entries,).
+
+    - node: index of the node. region: index into `regions` of the region that counted.
+    - row: 0: the count is the visits of the region; i: it is counter i of the region.
+    - source: index of the count in `KeptCounters.value`.
+    - weights: for each region the effort per count, shape (rows, metrics), modulo 2^64.
     """
 
     node: IntArray
@@ -39,13 +46,14 @@ class CounterEntries:
 
 @dataclass(frozen=True, eq=False)
 class KeptCounters:
-    """Visits and counters of a process, and their arrangement, which is equal in many processes of a run.
+    """Visits and counters of a process. All fields except `value` are their arrangement, equal in many processes.
 
-    - value: uint64; the visits of all nodes of the file, then their counters, then 0.
-    - place, number, owner: int64, for each node of the file: the node of the profile with its effort, the index into
-      `regions`, and the owner (see NodeArrays).
+    - value: visits of all nodes of the file, then all counters, then a 0; shape (nodes + counters + 1,).
+    - place, number, owner: for each node of the file, shape (nodes,). place: index of the node of the profile that
+      contains its effort. number: index of its region in `regions`. owner: index of its owner (see NodeArrays).
     - counters: node and row of each counter, without values.
-    - weights: of the same regions. names: metrics of the weights.
+    - weights: weights of these regions. names: names of the metrics of the weights.
+    - regions: None for an id without a description.
     """
 
     value: Words
@@ -58,7 +66,7 @@ class KeptCounters:
     names: tuple[str, ...]
 
     def is_arranged_as(self, other: KeptCounters) -> bool:
-        """Return whether all but the values are the same."""
+        """Return whether the counters of two processes differ only in their values."""
         pairs = (
             (self.place, other.place),
             (self.number, other.number),
@@ -75,7 +83,7 @@ class KeptCounters:
         )
 
     def of_nodes(self, position: IntArray) -> KeptCounters:
-        """Return the counters of some of the nodes. position: new index of each node, -1: left out."""
+        """Return the counters of some nodes of the profile. position: new index of each node; -1: left out."""
         keep = position[self.place] >= 0
         renumbered = np.where(keep, np.cumsum(keep) - 1, -1)
         owner = self.owner[keep]
@@ -90,7 +98,7 @@ class KeptCounters:
         )
 
     def entries(self) -> CounterEntries:
-        """Return the counts of the regions with weights: for each region its visits, then its counters."""
+        """Return the counts of all regions with weights: their visits, then their counters, then inlined regions."""
         number, counters = self.number, self.counters
         weighted, first = np.unique(self.weights.key >> _ROW_BITS, return_index=True)
         rows = np.diff(np.append(first, self.weights.key.size))
@@ -129,10 +137,10 @@ def keep_counters(
     known: Mapping[int, Region],
     metrics: Sequence[Metric],
 ) -> KeptCounters | None:
-    """Return the counters of the regions in the first table of weights of effort; None if there are none.
+    """Return visits and counters of the nodes, with the first of `tables` that has weights of effort; None if none has.
 
-    nodes, counters, tables: before quiet regions were folded. place: for each of these nodes, the index of the node
-    with its effort after folding.
+    nodes, counters, tables: as in the file. place: for each of these nodes, the index of the node that contains its
+    effort after the nodes of left-out regions were removed (`fold_left_out`). known: regions by id.
     """
     names = [metric.name for metric in metrics]
     table = next((table for table in tables if names[table.metric] != "visits"), None)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effort of call paths: counters of nodes times static weights of their regions.
+"""Compute the effort of call paths: visits and counters of nodes, times the weights of their regions.
 
-agent/runtime/profile.def contains the formula. All arithmetic is modulo 2^64. Single weights and terms may be negative,
-but sums are not.
+The compiler pass determines the weights of a region: row 0 is the effort per visit, row i the effort per unit of
+counter i. agent/runtime/profile.def contains the formula. The arithmetic is modulo 2^64. Single weights and terms may
+be negative, but their sums are not.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from ..layout import LAYOUT
 from .chunks import Chunk
 from .nodes import NodeArrays, distinct, region_ids, without_nodes
 
-_WORD = 8
-_ROWS = 1 << 32  # upper limit of the row numbers of a region
+_WORD = 8  # bytes
+_ROWS = 1 << 32  # row numbers of a region are below this number
 _SHAPES = 16  # largest number of different ranges of metrics in the weights of one program
 _LARGEST = np.uint64((1 << 63) - 1)
 _COUNTERS = np.dtype(LAYOUT.record("profile_counters"))
@@ -31,7 +32,10 @@ Words = NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class Counters:
-    """Counters of nodes. For each counter: the index of its node, the row of its weights (from 1), and its value."""
+    """Counters of nodes, ordered by node. node: index of the node. row: row of the weights, from 1. value: the count.
+
+    All arrays have the shape (counters,).
+    """
 
     node: IntArray
     row: IntArray
@@ -40,9 +44,10 @@ class Counters:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Rows of weights for the metrics from `metric` on.
+    """The weights of regions for some consecutive metrics.
 
-    key: index of the region in the requested regions × 2^32 + row, ascending. values: shape (rows, width).
+    metric: number of the first metric. key: region × 2^32 + row, ascending, shape (rows,); region is the index of the
+    region among the regions of the nodes, in ascending order of ids. values: shape (rows, metrics), modulo 2^64.
     """
 
     metric: int
@@ -53,9 +58,10 @@ class Weights:
 def add_effort(
     nodes: NodeArrays, found: Counters, tables: Sequence[Weights], metrics: Sequence[Metric], problems: list[str]
 ) -> tuple[NodeArrays, NDArray[np.bool_]]:
-    """Return the nodes with the effort of their counters and visits, and a flag for each metric with effort.
+    """Return the nodes with the effort of their visits and counters added to `counts`, and which metrics have weights.
 
-    found, tables: results of `read_counters` and `read_weights` for these nodes.
+    found, tables: results of `read_counters` and `read_weights` for these nodes. The second result has the shape
+    (metrics,).
     """
     counts = nodes.counts.copy()
     regions = distinct(nodes.region)
@@ -87,9 +93,10 @@ def add_effort(
 
 
 def sums_of(tables: Sequence[Weights], nodes: NodeArrays, found: Counters, visits: Words) -> Words:
-    """Return the visits and counters of each node times the first column of the tables, for nodes without an owner.
+    """Return for each node its visits and counters times the first column of the weights, shape (nodes,), modulo 2^64.
 
-    visits: of each node; shape of the result: (nodes,), modulo 2^64.
+    The counts of inlined functions (nodes with an owner) are in the counts of their owners. visits: of each node, shape
+    (nodes,).
     """
     sums = np.zeros(nodes.id.size, dtype=np.uint64)
     number = np.searchsorted(distinct(nodes.region), nodes.region)
@@ -102,26 +109,27 @@ def sums_of(tables: Sequence[Weights], nodes: NodeArrays, found: Counters, visit
 
 
 def counted_values(visits: Words, found: Counters) -> Words:
-    """Return an array of the visits of all nodes, all counters, and 0, for the indices of `rows_of_owners`."""
+    """Return the visits of all nodes, then all counters, then a 0. The result of `rows_of_owners` are indices in it."""
     return np.concatenate((visits, found.value, np.zeros(1, dtype=np.uint64)))
 
 
 def rows_of_owners(
     owner: IntArray, found: Counters, table: Weights, number: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the nodes with an owner, once for each row of their region in the table.
+    """Return the terms of the effort of all nodes with an owner: one term for each row of the weights of their regions.
 
-    owner: of each node. number: the number of the region of each node in the table. The result contains for each entry
-    the node, the row of the table, and the index of its count in `counted_values`. Only existing rows of the table
-    occur: a function with many counters may contain many inlined functions with few rows each.
+    owner: index of the owner of each node; -1: none. number: region of each node, as in `Weights.key`. The result are
+    three arrays of shape (terms,): the node, the index of the row in the table, and the index of the count in
+    `counted_values`. The result has no terms for missing rows, because a function with many counters may contain many
+    inlined functions with few rows each.
     """
     inner = np.flatnonzero(owner >= 0)
     begin = np.searchsorted(table.key, number[inner] * _ROWS)
     length = np.searchsorted(table.key, (number[inner] + 1) * _ROWS) - begin
     node = np.repeat(inner, length)
     row = np.arange(node.size) + np.repeat(begin - (np.cumsum(length) - length), length)
-    counter = table.key[row] % _ROWS - 1  # 0: the visits of the owner
-    nowhere = owner.size + found.node.size
+    counter = table.key[row] % _ROWS - 1  # number of a counter of the owner; 0: its visits
+    nowhere = owner.size + found.node.size  # index of the 0 in `counted_values`
     source = np.where(counter == 0, owner[node], nowhere)
     if found.node.size:
         place = np.searchsorted(found.node, owner[node]) + counter - 1
@@ -132,9 +140,11 @@ def rows_of_owners(
 
 
 def fold_left_out(nodes: NodeArrays, left_out: Set[int], metrics: Sequence[Metric]) -> tuple[NodeArrays, IntArray]:
-    """Remove the nodes of left-out regions; return the nodes, and for each old node the index of its effort now.
+    """Remove the nodes of regions that a filter excludes.
 
-    The values of a removed node, except its visits, are added to the next remaining node above. Roots are kept.
+    left_out: ids of these regions. Returns the remaining nodes and, for each old node, the index of the remaining node
+    that contains its values, shape (old nodes,). The values of a removed node, except its visits, are added to the next
+    remaining node above. Roots are kept.
     """
     numbers = np.fromiter(left_out, dtype=np.int64, count=len(left_out))
     vanish = (nodes.parent >= 0) & np.isin(nodes.region, numbers)
@@ -166,9 +176,10 @@ def fold_left_out(nodes: NodeArrays, left_out: Set[int], metrics: Sequence[Metri
 
 
 def without_negative_times(counts: Words, metrics: Sequence[Metric]) -> tuple[Words, list[str]]:
-    """Return counts (nodes, metrics) with 0 instead of negative times, and a note if there were any.
+    """Return the counts, shape (nodes, metrics), with 0 instead of negative times, and a note if there were any.
 
-    Times are unsigned differences of clock readings; a clock that was set back makes them wrap around.
+    Times are unsigned differences of clock readings. If the clock is set back, a difference becomes a very large number
+    (above 2^63), which means a negative time.
     """
     times = np.array([metric.unit == "s" and not metric.is_effort for metric in metrics], dtype=bool)
     negative = (counts > _LARGEST) & times
@@ -179,9 +190,10 @@ def without_negative_times(counts: Words, metrics: Sequence[Metric]) -> tuple[Wo
 
 
 def signed(counts: Words, is_weighted: NDArray[np.bool_], problems: list[str]) -> NDArray[np.int64]:
-    """Return counts (nodes, metrics) as int64, with 0 instead of negative sums.
+    """Return the counts, shape (nodes, metrics), as int64, with 0 instead of negative effort.
 
-    If a process is killed between two counters of a region, a weighted sum can be slightly negative.
+    is_weighted: whether a metric is effort, shape (metrics,). Other counts above 2^63 are damaged and become 2^63 - 1.
+    If a process is killed between the updates of two counters of a region, its effort can be slightly negative.
     """
     beyond = counts > _LARGEST
     if bool(beyond.any()):
@@ -195,7 +207,7 @@ def signed(counts: Words, is_weighted: NDArray[np.bool_], problems: list[str]) -
 
 
 def _rows(table: Weights, key: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the indices of the keys that have a row in the table, and these rows."""
+    """Return the indices in `key` of the keys that have a row in the table, and the indices of these rows."""
     if not table.key.size:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     place = np.minimum(np.searchsorted(table.key, key), table.key.size - 1)
@@ -205,10 +217,11 @@ def _rows(table: Weights, key: IntArray) -> tuple[IntArray, IntArray]:
 
 @dataclass(frozen=True, eq=False)
 class CounterPlaces:
-    """Positions of the records of counters in the words of all their chunks.
+    """Positions of the counters in the 64-bit words of all chunks of counters.
 
-    head: position of each record, used or not. For each counter that belongs to a node, grouped by node: node (index of
-    the node), row (of the weights, from 1), value (position of the value).
+    head: position of each record, whether in use or not. The other arrays have the shape (counters,) and contain the
+    counters of known nodes, grouped by node. node: index of the node. row: row of the weights, from 1. value: position
+    of the value.
     """
 
     head: IntArray
@@ -218,11 +231,14 @@ class CounterPlaces:
 
 
 def counter_places(words: Words, ends: IntArray, nodes: NodeArrays, problems: list[str]) -> CounterPlaces:
-    """Return the positions of the counters of all nodes. words, ends: result of `words_of`."""
+    """Return the positions of the counters of all nodes. words, ends: the result of `words_of`.
+
+    Records of unknown nodes, and further records of the same node, are left out and reported in `problems`.
+    """
     headers = words.view(_COUNTERS)
     count = headers["count"].astype(np.int64)
     head = _records(words.size, ends, 1 + count, problems)
-    start = head[words[head] != 0]  # without unused space
+    start = head[words[head] != 0]  # the records that are in use
     ids, first = np.unique(headers["node"][start].astype(np.int64), return_index=True)
     place = np.searchsorted(nodes.id, ids)
     known = place < nodes.id.size
@@ -247,7 +263,10 @@ def read_counters(chunks: Sequence[Chunk], nodes: NodeArrays, problems: list[str
 
 
 def read_weights(chunks: Sequence[Chunk], nodes: NodeArrays, metric_count: int, problems: list[str]) -> list[Weights]:
-    """Return the weights of the regions of the nodes, numbered in ascending order, one table per range of metrics."""
+    """Return the weights of the regions of the nodes: one table for each range of consecutive metrics in the file.
+
+    Damaged records are left out and reported in `problems`.
+    """
     regions = distinct(nodes.region)
     words, ends = words_of(chunks)
     head = _WEIGHTS.itemsize // _WORD
@@ -278,7 +297,11 @@ def read_weights(chunks: Sequence[Chunk], nodes: NodeArrays, metric_count: int, 
 def _table(
     metric: int, width: int, words: Words, start: IntArray, records: NDArray[np.void], number: IntArray
 ) -> Weights:
-    """Return the rows of records of one width, without duplicates."""
+    """Return the weights in records for the same metrics, without duplicate rows.
+
+    metric, width: number of the first metric, and number of metrics. start: position in `words` of the weights of each
+    record. number: region of each record, as in `Weights.key`.
+    """
     count = records["count"].astype(np.int64)
     offset = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
     row = np.repeat(records["first"].astype(np.int64), count) + offset
@@ -289,18 +312,19 @@ def _table(
 
 
 def words_of(chunks: Sequence[Chunk]) -> tuple[Words, IntArray]:
-    """Return the contents of the chunks as one array of 64-bit words, and the end of each chunk in it."""
+    """Return the contents of the chunks as one array of 64-bit words, and the index at which each chunk ends."""
     pieces = [np.frombuffer(chunk.content, dtype="<u8", count=len(chunk.content) // _WORD) for chunk in chunks]
     ends = np.cumsum([piece.size for piece in pieces], dtype=np.int64)
     return np.concatenate([np.zeros(0, dtype=np.uint64), *pieces]), ends
 
 
 def _records(size: int, ends: IntArray, length: IntArray, problems: list[str]) -> IntArray:
-    """Return the positions of records, ascending. The first record of a chunk is at its start; others follow directly.
+    """Return the positions of the records in the words of all chunks, ascending.
 
-    length: length (words) of the record that would begin at each word. A record beyond the end of its chunk ends the
-    chunk and is reported in `problems`. The function uses pointer doubling on all chunks at once, with
-    log(records per chunk) passes over the words.
+    size: number of words. ends: index at which each chunk ends. length: for each word, the length (words) of the record
+    that would begin at this word. The first record of a chunk is at its start, and the others follow without gaps. A
+    record that would reach beyond its chunk is damaged: the rest of the chunk is left out and reported in `problems`.
+    Pointer doubling on all chunks at once needs log2(records per chunk) passes over the words.
     """
     place = np.arange(size)
     end = np.repeat(ends, np.diff(ends, prepend=0))

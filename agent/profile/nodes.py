@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call-path records of raw profiles as arrays, and the active call path of each thread."""
+"""Read the nodes of raw profiles as arrays, and the active node of each thread.
+
+A node is a record of one call path of one thread.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,16 @@ _THREAD = np.dtype(LAYOUT.record("profile_thread"))
 
 @dataclass(frozen=True, eq=False)
 class NodeArrays:
-    """Call-path nodes in the order of their ids, so that parents come before children.
+    """Nodes in the order of their ids, so that parents come before children. All arrays begin with the axis (nodes,).
 
-    - id, parent (index, -1: root), region (id), location: int64 of shape (nodes,).
-    - address: uint64 (nodes,), the address of the record in the memory of the process.
-    - counts: uint64 (nodes, metrics), modulo 2^64.
-    - owner: int64 (nodes,), index of the node whose visits and counters belong to this node, -1: none.
-    - untimed: bool (nodes,), whether the time of the node is in its caller, because time stamps were too expensive.
+    - id: as in the file. parent: index of the parent; -1: a root. region: id of the region. location: number of the
+      thread.
+    - address: address of the record in the memory of the process.
+    - counts: shape (nodes, metrics), modulo 2^64, exclusive; times in clock ticks.
+    - owner: the node of an inlined function has no visits and counters. Its effort follows from the visits and counters
+      of its owner, the node of the function that contains its code. Index of the owner; -1: not inlined.
+    - untimed: whether the time of the node is contained in the time of a caller, because reading the clock for this
+      node was too expensive.
     """
 
     id: IntArray
@@ -43,10 +49,10 @@ class NodeArrays:
 
 @dataclass(frozen=True, eq=False)
 class ActiveThreads:
-    """Measured threads at the time of the last write to the file.
+    """The measured threads at the last write to the file. All arrays have the shape (threads,).
 
-    location, node (index of the active node, -1: unknown): int64 of shape (threads,). last: uint64 (threads,), the
-    clock at the latest event of the thread (ticks); no node contains the time after this event.
+    location: number of the thread. node: index of the active node; -1: unknown. last: the clock at the latest event of
+    the thread (ticks); no node contains the time after this event.
     """
 
     location: IntArray
@@ -58,13 +64,16 @@ NO_THREADS = ActiveThreads(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int
 
 
 def node_layout(node_size: int, metric_count: int) -> np.dtype[np.void]:
-    """Return the type of the record of a node."""
+    """Return the NumPy type of the record of a node. node_size: its bytes. metric_count: its number of metrics."""
     beyond = node_size - FIXED_SIZE - 8 * metric_count
     return np.dtype([*_NODE, ("counts", "<u8", (metric_count,)), ("beyond", f"V{beyond}")])
 
 
 def read_nodes(chunks: Sequence[Chunk], node_size: int, metric_count: int, problems: list[str]) -> NodeArrays:
-    """Return the nodes of all chunks. A node with an unknown parent is left out and reported in `problems`."""
+    """Return the nodes of all chunks. A node with an unknown parent is left out and reported in `problems`.
+
+    node_size: bytes of a record. metric_count: number of metrics in a record.
+    """
     layout = node_layout(node_size, metric_count)
     pieces = [np.zeros(0, dtype=layout)]
     locations = [np.zeros(0, dtype=np.int64)]
@@ -96,26 +105,30 @@ def read_nodes(chunks: Sequence[Chunk], node_size: int, metric_count: int, probl
 
 
 def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Return the distinct numbers, ascending. `numpy.unique` would import numpy.ma, a tenth of the time of a run."""
+    """Return the distinct numbers in ascending order.
+
+    `return_index` keeps `numpy.unique` from importing numpy.ma, which would take a tenth of the time of a run.
+    """
     return np.unique(numbers, return_index=True)[0]
 
 
 def _positions(owners: IntArray, ids: IntArray) -> IntArray:
-    """Return the indices of the owners in the ascending ids; -1 for 0 and for missing owners."""
+    """Return the index of each owner in the ascending `ids`; -1 for owner 0 (none) and for ids that do not exist."""
     place = np.minimum(np.searchsorted(ids, owners), max(ids.size - 1, 0))
     return np.where((owners > 0) & (ids[place] == owners), place, -1) if ids.size else owners
 
 
 def region_ids(numbers: NDArray[np.uint64]) -> IntArray:
-    """Return region ids as int64; ids beyond its range, which are invalid, become the largest int64."""
+    """Return ids as int64. Ids above the largest int64 are invalid and become the largest int64."""
     return np.minimum(numbers, np.uint64(_LARGEST_COUNT)).astype(np.int64)
 
 
 def _order(ids: IntArray, parents: IntArray, problems: list[str]) -> tuple[IntArray, IntArray]:
-    """Return the valid records in the order of their ids, and the position of the parent of each record in this order.
+    """Return the indices of the valid records in the order of their ids, and the parent of each one.
 
-    The runtime numbers nodes in the order of their creation. A record whose parent has a larger id is therefore
-    damaged, and the result contains no cycles. Records with id 0 were reserved and never filled.
+    A parent is a position in this order; -1: a root. The runtime numbers nodes in the order of their creation. A record
+    whose parent has a larger id is therefore damaged. Without such records the result has no cycles. Records with id 0
+    were reserved and never filled.
     """
     order = np.argsort(ids, kind="stable")
     sorted_ids = ids[order]
@@ -137,7 +150,11 @@ def _order(ids: IntArray, parents: IntArray, problems: list[str]) -> tuple[IntAr
 
 
 def _spread(adrift: NDArray[np.bool_], ancestor: IntArray) -> NDArray[np.bool_]:
-    """Mark all nodes below marked nodes by pointer doubling, with log(depth) passes even for a damaged, deep tree."""
+    """Return `adrift` with marks for all nodes below a marked node.
+
+    ancestor: for each node, the index of its parent; of itself for roots and marked nodes. Pointer doubling needs only
+    log2(depth) passes, also for the deep tree of a damaged file.
+    """
     while True:
         adrift = adrift | adrift[ancestor]
         further = ancestor[ancestor]
@@ -147,7 +164,10 @@ def _spread(adrift: NDArray[np.bool_], ancestor: IntArray) -> NDArray[np.bool_]:
 
 
 def read_threads(chunks: Sequence[Chunk], nodes: NodeArrays) -> ActiveThreads:
-    """Return the threads that have a location. The address of its record identifies the active node of a thread."""
+    """Return the threads that had a location at the last write.
+
+    The file contains the address of the active node of each thread in the memory of the process.
+    """
     pieces = [np.frombuffer(c.content, dtype=_THREAD, count=len(c.content) // _THREAD.itemsize) for c in chunks]
     records = np.concatenate([np.zeros(0, dtype=_THREAD), *pieces])
     records = records[records["in_use"] != 0]
@@ -161,9 +181,11 @@ def read_threads(chunks: Sequence[Chunk], nodes: NodeArrays) -> ActiveThreads:
 
 
 def without_nodes(parent: IntArray, vanish: NDArray[np.bool_]) -> IntArray:
-    """Return `parent` without removed nodes: their children get the next remaining node above, or become roots.
+    """Return the parents after removing nodes: children of removed nodes get the next remaining node above.
 
-    The indices still belong to the full arrays. Parents precede children.
+    parent: index of the parent of each node, -1: a root; parents precede children. vanish: the nodes to remove. The
+    result has the same shape and numbering as `parent`: removed nodes keep their indices. A node without a remaining
+    node above becomes a root.
     """
     nowhere = parent.size
     stop = np.append(np.where(vanish, np.where(parent >= 0, parent, nowhere), np.arange(nowhere)), nowhere)

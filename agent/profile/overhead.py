@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimate of the overhead of each call path of a process (docs/design/overhead.md).
+"""Estimate the overhead of measuring for each call path of a process (docs/design/overhead.md).
 
-Each process measures the cost of an event at its start (agent/runtime/overhead.cpp) and records it in its profile. The
-overhead is this cost times the number of events.
+At its start, each process measures the seconds of one event of each kind, such as entering and leaving a region
+(agent/runtime/overhead.cpp), and records them in its profile. The overhead is these seconds times the number of events.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from .effort import Counters, Weights, sums_of
 from .nodes import NodeArrays
 
 OVERHEAD = Metric("overhead", "s", "cost", "sum", "time that measuring took, estimated from numbers of events")
-# Events of nodes in addition to their visits. Events and effort of left-out regions belong to the callers.
+# Numbers of events of each node. "pairs": entering and leaving by hooks, which are the calls of the runtime at the
+# begin and end of a region. Events of regions that a filter excludes count for their callers, like their effort.
 EVENTS = (
     Metric("pairs", "1", "effort"),
     Metric("visits without a hook", "1", "effort"),
@@ -32,9 +33,10 @@ EVENTS = (
 class EventCosts:
     """Seconds per event in one process.
 
-    - pair: entering and leaving a region. inside: its part in the time of the region; the rest is in the caller.
-    - mpi: a pair with the additional clock readings that separate waiting.
-    - quiet: a visit without a hook. counter: one addition to a counter.
+    - pair: entering and leaving a region. inside: the part of `pair` that is contained in the time of the region; the
+      rest is contained in the time of its caller.
+    - mpi: entering and leaving an MPI operation, with the additional clock reading that separates waiting.
+    - quiet: a visit of a region without hooks. counter: one addition to a counter.
     """
 
     pair: float
@@ -45,7 +47,10 @@ class EventCosts:
 
 
 def event_costs(attributes: Mapping[str, str]) -> EventCosts | None:
-    """Return the measured costs of events of a process; None if they are missing or implausible."""
+    """Return the seconds per event that a process measured; None if they are missing, negative or above 1 s.
+
+    attributes: the attributes of its profile.
+    """
     found = []
     for name in ("pair_ns", "pair_inside_ns", "quiet_ns", "counter_ns", "clock_ns"):
         try:
@@ -70,11 +75,12 @@ def with_events(
 ) -> NodeArrays:
     """Return the nodes with `EVENTS` as additional columns of their counts.
 
-    read: the nodes as in the profile. additions: number of additions to counters, by row of weights. unhooked: regions
-    without a hook.
+    read: the nodes as in the file, without the effort of counters. additions: weights that give the number of additions
+    to counters. unhooked: ids of the regions without hooks.
 
-    If the profile has no visits of a region without a hook, its counters are used instead. Visits of inlined functions
-    cost nothing. Entering and leaving an untimed call path counts as several visits without a hook.
+    If the file has no visits of a region without hooks, the visits that follow from its counters are used. Visits of
+    inlined functions take no time. Entering and leaving a node without time counts as UNTIMED_PAIR visits without
+    hooks.
     """
     names = [metric.name for metric in metrics]
     nothing = np.uint64(0)
@@ -94,9 +100,9 @@ def seconds_of_nodes(
     is_mpi: NDArray[np.bool_],
     events: NDArray[np.uint64] | NDArray[np.int64],
 ) -> FloatArray:
-    """Return the overhead of each node (seconds).
+    """Return the overhead of each node in seconds, shape (nodes,).
 
-    is_mpi: whether the node is an MPI function. events: `EVENTS`, shape (nodes, 3).
+    is_mpi: whether the node is an MPI operation, shape (nodes,). events: numbers of `EVENTS`, shape (nodes, 3).
     """
     each = np.where(is_mpi, costs.mpi, costs.pair)
     seconds = events[:, 0] * each + events[:, 1] * costs.quiet + events[:, 2] * costs.counter
@@ -104,6 +110,6 @@ def seconds_of_nodes(
 
 
 def are_mpi(regions: Mapping[int, Region], region: IntArray) -> NDArray[np.bool_]:
-    """Return which nodes are MPI functions. region: the key in `regions` of each node."""
+    """Return whether each node is an MPI operation, shape (nodes,). region: key in `regions` of each node."""
     mpi = np.array([number for number, entry in regions.items() if entry.kind is RegionKind.MPI], dtype=np.int64)
     return np.isin(region, mpi)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that share a process: a simulator (SMPI) runs all ranks, and each rank is a location of one profile."""
+"""Split the profile of a simulation (SMPI) into ranks: all ranks run in one process, and each is a location of its
+profile.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,16 @@ from .reader import ProcessProfile, read_profile
 from .text import DelayRecord
 
 WantsCounters = Callable[[Mapping[str, str]], bool]
+"""Returns whether to keep the counters of a profile with these attributes."""
 
 
 def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
-    """Return one profile for each rank in the profile of a process, or the profile itself without such ranks.
+    """Return one profile for each location in the profile of a simulation; otherwise only the profile itself.
 
-    A location is a rank if the profile contains attributes for it, which have priority over attributes of the process.
-    Other locations (a rank that ended before MPI_Init) become profiles without a rank. Active call paths at the end of
-    the process lose no time, because simulated time does not pass there.
+    A profile is from a simulation if it has attributes of locations. A location with attributes is a rank. Its
+    attributes have priority over the attributes of the process. A location without attributes (a rank that ended before
+    MPI_Init) becomes a profile without a rank. `threads` of the result are empty: simulated time does not pass between
+    the latest event of a rank and the end of the process, so that no time is missing.
     """
     if not profile.location_attributes:
         return (profile,)
@@ -62,7 +66,10 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
 
 
 def without_nodes(rank: ProcessProfile) -> ProcessProfile:
-    """Return the profile of a rank from `split_ranks` without its call paths; `location` identifies them."""
+    """Return the profile of a rank from `split_ranks` without its call paths.
+
+    `location` keeps one number, the location of the rank, by which `read_rank` finds the call paths.
+    """
     named = {number for record in rank.delays for number in (*record.operation, *record.cause)}
     regions = {number: rank.regions[number] for number in named if number in rank.regions}
     nothing, pairs = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
@@ -72,9 +79,9 @@ def without_nodes(rank: ProcessProfile) -> ProcessProfile:
 
 
 def read_rank(path: Path, location: int | None, wants_counters: WantsCounters, values: bool = True) -> ProcessProfile:
-    """Read the profile of a process, or of one of its ranks. Raises FormatError.
+    """Read the profile of a process, or of one rank of a simulation. Raises FormatError for an invalid file.
 
-    wants_counters, values: as in `read_profile`.
+    location: location of the rank; None: the whole process. wants_counters, values: as in `read_profile`.
     """
     if location is None:
         return read_profile(path, wants_counters=wants_counters, values=values)

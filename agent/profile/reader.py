@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of the raw profile of one process (agent/runtime/profile.def).
+"""Read the raw profile of one process (layout: agent/runtime/profile.def).
 
-The file may be incomplete (a killed process, a full disk) or not from Quipu. A defect of the whole file raises a
-FormatError. A defect of a part becomes a text in `problems`, and the rest of the file is used.
+The file may be incomplete (a killed process, a full disk), or may not be a profile. If the whole file is unusable, the
+reader raises FormatError. If a part is damaged, the reader adds a text to `problems` and uses the rest of the file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .text import DelayRecord, ProfileTexts, ResidualCounts, parse_metric_table
 
 _MAGIC = LAYOUT.texts["PROFILE_MAGIC"].encode()
 _VERSION = LAYOUT.numbers["PROFILE_VERSION"]
-_OLDEST = 2  # oldest supported version; it has no owners, and their bytes in nodes are 0
+_OLDEST = 2  # oldest supported version of the layout; its nodes have 0 instead of an owner
 _HEADER = np.dtype(LAYOUT.record("profile_header"))
 _PROBLEMS = ("clock_problem", "contexts_problem", "annotation_problem", "memory_problem", "files_problem")
 _TEXT = frozenset({ChunkType.TEXT})
@@ -56,22 +56,27 @@ class Clock(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class ProcessProfile:
-    """The measurements of one process.
+    """The measurements of one process. A node is one call path of one thread; a location is a thread.
 
-    - parent, region, location: int64 of shape (nodes,). `parent` is an index into the same arrays (-1: a root); parents
-      come before their children. `region` is a key of `regions` (0: the root of a location).
-    - values: exclusive values by metric, shape (nodes,): int64 counts, or float64 seconds for metrics with unit "s".
-      Seconds are NaN if the clock cannot be calibrated, and missing if the process did not measure time. Effort is the
-      sum of counters times weights; effort of quiet regions is in their callers.
-    - threads: measured threads, with the clock (ticks) at the latest event of each thread.
-    - start_ticks, start_ns: this clock and CLOCK_MONOTONIC of the host at the start of the process.
-    - residuals: counts after the reduction over MPI.
-    - damaged: whether a part of the file could not be used, so that measurements are missing.
-    - location_attributes: by location; a location with attributes is a rank (ranks.py).
-    - pairs: how often hooks entered and left each node; visits that were counted without hooks are not contained.
-    - counters: counters of the nodes, if requested. names: digest of all regions of the file and their ids.
-    - addresses: code addresses of samples, if recorded.
-    - delays: causes of the waiting of others; records of the same call paths add up.
+    - parent, region, location: shape (nodes,). `parent` is the index of the parent node (-1: a root); parents come
+      before their children. `region` is a key of `regions` (0: the root of a location). `location` is a key of
+      `locations`, which contains the names of the threads.
+    - values: exclusive values of each metric, shape (nodes,): counts (int64), or seconds (float64) for metrics with the
+      unit "s". Seconds are NaN if the clock cannot be calibrated. Metrics with the unit "s" are missing if the process
+      read no clock. Effort is the sum of counters times weights; regions that a filter excludes count for their
+      callers.
+    - threads: the active node of each thread, and the clock (ticks) at its latest event.
+    - start_ticks, start_ns, started_epoch_ns: at the start of the process, the clock of the profile (ticks),
+      CLOCK_MONOTONIC of the host (ns), and the time since 1970 (ns). seconds_per_tick: NaN if unknown.
+    - lost: number of events that did not fit into the file. error: error message of the process; empty if there is
+      none.
+    - residuals: counts that the process added after the ranks had combined their profiles over MPI (reduction).
+    - problems: texts for the user. damaged: whether a part of the file is unusable, so that measurements are missing.
+    - location_attributes: attributes by location; a location with attributes is a simulated rank (ranks.py).
+    - pairs: how often hooks entered and left each node, shape (nodes,). Visits without hooks are not contained.
+    - counters: visits and counters of the nodes if requested, otherwise None. names: digest of all regions in the file.
+    - addresses: code addresses of samples; None if there are none.
+    - delays: how long other ranks waited because of this process, by call path.
     - setup_seconds: processor time of starting and ending the measurement and of registering regions; 0: unknown.
     """
 
@@ -107,9 +112,10 @@ class ProcessProfile:
 
     @property
     def stage(self) -> int:
-        """Return the number of earlier programs with the same process id in the folder, from the name of the file.
+        """Return how many programs ran in this process before this one, from the name of the file.
 
-        A process that calls exec keeps its process id. Start times cannot give this order, because a clock may be set.
+        A process that calls exec(3) executes several programs with the same process id, and each writes a profile.
+        Start times do not show their order reliably, because the clock may be set.
         """
         number = self.path.name.removesuffix(".quipu").rpartition(f"-{self.pid}-")[2]
         return int(number) if number.isdecimal() and len(number) < 6 else 0
@@ -117,14 +123,14 @@ class ProcessProfile:
 
 @dataclass(frozen=True)
 class ProfileHeader:
-    """The header of a profile. fields: its values by name. seal: checksums, unless the process was killed."""
+    """The header of a profile. fields: its values by name. seal: None if the process was killed or is running."""
 
     fields: np.void
     metrics: tuple[Metric, ...]
     seal: Seal | None
 
     def number(self, name: str) -> int:
-        """Return a field as a number."""
+        """Return the value of an integer field."""
         return int(self.fields[name])
 
 
@@ -136,10 +142,10 @@ def read_profile(
 ) -> ProcessProfile:
     """Read one raw profile.
 
-    call_paths: if False, read only header and texts. wants_counters: decides from the attributes of the profile whether
-    to keep the counters of nodes. values: if False, `values` is empty and `pairs` are 0.
+    call_paths: if False, read only header and texts. wants_counters: returns whether to keep the counters of a profile
+    with these attributes. values: if False, `values` of the result is empty and `pairs` are 0.
 
-    Raises FormatError with the path if the file is not a profile of this version or its header is invalid. Other
+    Raises FormatError with the path if the file is not a profile of a supported version or its header is invalid. Other
     damage, such as a wrong checksum, is reported in `problems`. The memory use is proportional to the size of the file.
     """
     path = Path(path)
@@ -177,7 +183,10 @@ def read_profile(
 def read_parts(
     path: Path, wanted: frozenset[ChunkType] | None, problems: list[str]
 ) -> tuple[ProfileHeader, Mapping[ChunkType, list[Chunk]]]:
-    """Return the header of a profile and its chunks of the wanted types (None: all). Raises like `read_profile`."""
+    """Return the header of a profile, and its chunks of the wanted types. Raises FormatError like `read_profile`.
+
+    wanted: types of chunks to read; None: all.
+    """
     try:
         with open(path, "rb", buffering=0, opener=without_waiting) as file:
             size = os.fstat(file.fileno()).st_size
@@ -301,7 +310,10 @@ def _assemble(
 
 
 def _calibrate(header: ProfileHeader, clock: Clock, problems: list[str]) -> float:
-    """Return seconds per tick of the time counters; NaN (and a text in `problems`) if the header lacks the data."""
+    """Return the seconds per tick of the clock of a profile; NaN if it measured no time or the header lacks the data.
+
+    Missing data also adds a text to `problems`.
+    """
     if clock is Clock.NONE:
         return float("nan")
     if clock is Clock.NANOSECONDS:

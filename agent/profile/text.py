@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text of raw profiles: the metric table, regions, attributes and names of threads."""
+"""Read the texts of raw profiles: the table of metrics, regions, attributes, names of threads, and delays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ _DELAYED = re.compile(r"(?:[0-9]{1,20} )*[0-9]{1,20}\x1f(?:(?:[0-9]{1,20} )*[0-9
 
 
 def parse_metric_table(path: Path, table: bytes, count: int) -> tuple[Metric, ...]:
-    """Return the `count` metrics of a profile header. Raises FormatError if the table is invalid."""
+    """Return the metrics in the header of a profile. Raises FormatError if the table is invalid.
+
+    table: the text of the table. count: expected number of metrics.
+    """
     try:
         return _metrics(table.split(b"\0", 1)[0], count)
     except ValueError as error:
@@ -61,7 +64,11 @@ def _metrics(table: bytes, count: int) -> tuple[Metric, ...]:
 
 @dataclass(frozen=True)
 class ResidualCounts:
-    """The counts of a call path after the reduction over MPI: region ids from the root, one number per metric."""
+    """The counts that one call path got after the ranks had combined their profiles over MPI (reduction).
+
+    location: number of the thread. regions: ids of the regions of the call path, from the root. counts: the increase of
+    each metric of the profile (the value itself for metrics that are a maximum), then further counts (profile.def).
+    """
 
     location: int
     regions: tuple[int, ...]
@@ -70,9 +77,11 @@ class ResidualCounts:
 
 @dataclass(frozen=True)
 class DelayRecord:
-    """Waiting time of others in an operation, and the call path that caused it.
+    """How long other ranks waited in an MPI operation because this process was late.
 
-    Call paths are region ids from the root; () means no cause. location: the late thread.
+    Call paths are tuples of region ids from the root. operation: the MPI operation in which the others waited. cause:
+    the call path of this process that delayed it; empty if unknown. location: the late thread. ticks: the waiting time
+    in clock ticks.
     """
 
     location: int
@@ -82,14 +91,16 @@ class DelayRecord:
 
 
 class ProfileTexts:
-    """Collects the text records of a profile: regions, attributes of the process and of locations, names of locations.
+    """Collects the text records of a profile.
 
-    regions: by id. left_out: regions excluded by a filter. without_hook: regions without a hook, including left_out.
-    called: small functions among without_hook.
+    - regions: by id. left_out: ids of regions that a filter excludes. without_hook: ids of all regions without hooks:
+      excluded, small or inlined ones. called: ids of the small ones.
+    - attributes: of the process. location_attributes: by location. locations: names of the threads by location.
+    - residuals, delays: see the classes of the records.
     """
 
     def __init__(self) -> None:
-        """Start empty."""
+        """Create the object without records."""
         self.regions: dict[int, Region] = {}
         self.left_out: set[int] = set()
         self.without_hook: set[int] = set()
@@ -103,7 +114,7 @@ class ProfileTexts:
 
     @property
     def names(self) -> bytes:
-        """Return a digest of the records of regions in the file."""
+        """Return a digest of all records of regions that were read so far; equal digests mean equal regions."""
         return self._digest.digest()
 
     def parse(self, chunk: bytes, problems: list[str]) -> None:
@@ -125,6 +136,7 @@ class ProfileTexts:
             offset = start + (length + 7) // 8 * 8
 
     def _take(self, kind: int, number: int, text: str) -> bool:
+        """Store a record. number: its id. Returns False if the record is invalid."""
         fields = text.split("\x1f")
         if kind == REGION and len(fields) == 6 and 0 < number < 1 << 62 and fields[0]:
             name, display, file, line, region_kind, hook = fields
@@ -159,7 +171,10 @@ class ProfileTexts:
         return False
 
     def regions_for(self, used: IntArray, problems: list[str]) -> dict[int, Region]:
-        """Return the regions with these ids; ids without a description become `UNKNOWN_REGION`."""
+        """Return the regions with the ids `used`, by id; an id without a record becomes `UNKNOWN_REGION`.
+
+        Id 0, the root of a location, is left out.
+        """
         found: dict[int, Region] = {}
         unknown = 0
         for number in used.astype(np.int64).tolist():
