@@ -34,7 +34,7 @@ class SampledAddresses:
     """Counts of the samples at each code address.
 
     - address: address, rounded down to a multiple of 16 bytes, shape (addresses,).
-    - outside: whether the samples were taken while no region was active, shape (addresses,).
+    - outside: whether no region was active at the time of the samples, shape (addresses,).
     - values: counts in the unit of each metric, shape (addresses, metrics). metrics: names of the sampled metrics.
     - code: the programs and libraries that contain the addresses.
     """

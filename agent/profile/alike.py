@@ -3,7 +3,7 @@
 
 Ranks of one program usually have the same call paths with the same counters. Their files then have the same
 arrangement: they differ only in the values at the same positions. For such a file, only the values are read. Everything
-else is taken over from an earlier file with the same arrangement.
+else comes from an earlier file with the same arrangement.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def sums_of(tables: Sequence[Weights], nodes: NodeArrays, found: Counters, visit
 
 
 def counted_values(visits: Words, found: Counters) -> Words:
-    """Return the visits of all nodes, then all counters, then a 0. The result of `rows_of_owners` are indices in it."""
+    """Return the visits of all nodes, then all counters, then a 0. `rows_of_owners` returns indices in this array."""
     return np.concatenate((visits, found.value, np.zeros(1, dtype=np.uint64)))
 
 
@@ -118,7 +118,7 @@ def rows_of_owners(
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return the terms of the effort of all nodes with an owner: one term for each row of the weights of their regions.
 
-    owner: index of the owner of each node; -1: none. number: region of each node, as in `Weights.key`. The result are
+    owner: index of the owner of each node; -1: none. number: region of each node, as in `Weights.key`. The results are
     three arrays of shape (terms,): the node, the index of the row in the table, and the index of the count in
     `counted_values`. The result has no terms for missing rows, because a function with many counters may contain many
     inlined functions with few rows each.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Static facts that the compiler pass stored in programs: functions, and the effort of source lines."""
+"""Read the static facts that the compiler pass stores in programs: functions, call graph, effort of source lines."""

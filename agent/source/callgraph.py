@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The call graph of a program and its shared libraries, from the data that the pass stored in them.
+"""Build the call graph of a program and its shared libraries from the data that the compiler pass stored in them.
 
-Object files are joined like by the linker: each global name has one definition, and static functions are separate,
-except that copies of a static function from the same header count as one. The callees of an indirect call are
-over-approximated by all functions of its type. Functions of the C++ library without loops that reach no function of the
-program are left out.
+The object files are joined as the linker does: each global name has one definition. Static functions stay separate, but
+copies of a static function from the same line of a header are one function. An indirect call may reach every function
+of its type whose address is taken. Functions of the C++ library that have no loops and reach no function of the program
+are left out.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _CXX_LIBRARY = re.compile(r"_ZZ*(?:St|N[KVrRO]*(?:S[tabsiod]|9__gnu_cxx))")
 
 
 def call_graph(program: Path, libraries: Sequence[Path] = ()) -> CallGraph:
-    """Return the call graph of a program (or library, object file, archive member) and its shared libraries.
+    """Return the call graph of a program, library, object file or LLVM IR (`ir.py`), and of its shared libraries.
 
-    program: may also be LLVM IR (`ir.py`). libraries: further libraries that the program loads with dlopen. Raises
-    FormatError if no part was built with the wrappers, or a section is damaged.
+    libraries: further libraries that the program loads with dlopen(3). Raises FormatError if none of the files was
+    built with the compiler wrappers, or the data of one are damaged.
     """
     if is_ir(program):
         files = ir_files(program)
@@ -60,7 +60,7 @@ def call_graph(program: Path, libraries: Sequence[Path] = ()) -> CallGraph:
 
 
 def joined(files: Iterable[Sequence[Entry]]) -> CallGraph:
-    """Return the call graph of object files, given in link order."""
+    """Return the call graph of object files. files: the entries of each object file, in the order of linking."""
     linker = _Linker()
     units = [linker.unit(entries) for entries in files]
     linker.resolve(units)
@@ -69,31 +69,39 @@ def joined(files: Iterable[Sequence[Entry]]) -> CallGraph:
 
 @dataclass(frozen=True)
 class _Unit:
-    """An object file: its functions, and the function of each of its names."""
+    """An object file.
+
+    functions: its functions that the linked program uses. local: the identity of each of its static functions, by name.
+    aliases: the name of the aliased function, by alias.
+    """
 
     functions: tuple[DescribedFunction, ...]
     local: dict[str, _Key]
     aliases: dict[str, str]
 
     def key(self, name: str) -> _Key:
-        """Return the function of a name in this object file."""
+        """Return the identity of the function that a name means in this object file."""
         name = self.aliases.get(name, name)
         return self.local.get(name, name)
 
 
 class _Linker:
+    """Joins object files to a call graph."""
+
     def __init__(self) -> None:
         self.definitions: dict[_Key, DescribedFunction] = {}
         self.aliases: dict[str, _Key] = {}
-        self.types: dict[_Key, str] = {}  # of functions whose address is taken
+        self.types: dict[_Key, str] = {}  # types of the functions that may be called through pointers
+        # Functions by their row in tables of virtual functions and their type.
         self.rows: dict[tuple[int, str], dict[_Key, None]] = defaultdict(dict)
         self.tables: dict[str, tuple[DescribedTable, _Unit]] = {}
         self.virtual: set[_Key] = set()
+        # Kind of call, number of call sites, and depth of loops, by caller and callee.
         self.edges: dict[tuple[_Key, _Key], tuple[CallKind, int, int]] = {}
         self.numbers: dict[_Key, int] = {}
 
     def unit(self, entries: Sequence[Entry]) -> _Unit:
-        """Add the definitions of an object file."""
+        """Add the definitions of an object file; return the object file with the functions that the program uses."""
         functions = tuple(entry for entry in entries if isinstance(entry, DescribedFunction))
         local: dict[str, _Key] = {f.name: (f.name, f.file, f.line) for f in functions if f.local}
         aliases = {entry.name: entry.of for entry in entries if isinstance(entry, DescribedAlias)}
@@ -117,7 +125,7 @@ class _Linker:
         return _Unit(tuple(f for f in functions if unit.key(f.name) in used), local, aliases)
 
     def final(self, key: _Key) -> _Key:
-        """Follow a name that is an alias in another object file."""
+        """Return the function of a name, which may be an alias in another object file."""
         return self.aliases.get(key, key) if isinstance(key, str) and key not in self.definitions else key
 
     def resolve(self, units: Sequence[_Unit]) -> None:
@@ -143,9 +151,10 @@ class _Linker:
         self.leave_out(units)
 
     def leave_out(self, units: Sequence[_Unit]) -> None:
-        """Remove functions of the C++ library that reach no function of the program.
+        """Remove functions of the C++ library that have no loops and reach no function of the program.
 
-        The rules are the same as in the pass (leaveOut in llvm_pass/callgraph.cpp), which knows only one object file.
+        The pass applies the same rules to each object file (leaveOut in llvm_pass/callgraph.cpp). Here they apply to
+        the whole program.
         """
         callees: dict[_Key, set[_Key]] = defaultdict(set)
         for caller, callee in self.edges:
@@ -169,7 +178,7 @@ class _Linker:
         self.edges = {pair: edge for pair, edge in self.edges.items() if left.isdisjoint(pair)}
 
     def fill_rows(self) -> None:
-        """Find the functions in each row of the tables of virtual functions."""
+        """Set `rows` and `virtual` from the tables of virtual functions."""
         for table, unit in self.tables.values():
             for rows in table.rows:
                 for number, row in enumerate(rows):
@@ -180,9 +189,10 @@ class _Linker:
                             self.rows[number, row[1]][key] = None
 
     def hand_over(self, units: Sequence[_Unit]) -> None:
-        """Add calls of functions that are passed as arguments to code without a call graph (callbacks).
+        """Add calls of callbacks: functions that are passed as arguments to code without a call graph.
 
-        The caller in the graph is the function that passes them, because their real caller is not in the graph.
+        The code that calls the callback is not in the graph. The function that passes the callback is therefore its
+        caller. This also holds for a callback that no function of the graph calls.
         """
         called = {target for _, target in self.edges}
         for unit in units:
@@ -194,12 +204,15 @@ class _Linker:
                         self.add(unit.key(function.name), target, CallKind.HANDED, sites, depth)
 
     def add_all(self, caller: _Key, callees: Iterable[_Key], kind: CallKind, sites: int, depth: int) -> None:
-        """Add call sites that may reach several functions."""
+        """Add call sites that may reach each of several functions."""
         for callee in callees:
             self.add(caller, callee, kind, sites, depth)
 
     def add(self, caller: _Key, callee: _Key, kind: CallKind, sites: int, depth: int) -> None:
-        """Add call sites between two functions; a direct call replaces an uncertain one."""
+        """Add call sites between two functions. If one of them is direct, the kind of the whole edge is direct.
+
+        sites: number of call sites. depth: number of loops around the innermost one.
+        """
         before = self.edges.get((caller, callee))
         if before is not None:
             kind = CallKind.DIRECT if before[0] is CallKind.DIRECT else kind
@@ -226,7 +239,10 @@ class _Linker:
         return CallGraph(tuple(functions), tuple(calls))
 
     def function(self, key: _Key, shared: dict[str, list[_Local]]) -> Function:
-        """Return a function with its name in the graph."""
+        """Return a function of the graph. shared: static functions by name.
+
+        If a static function shares its name with others, its label contains its file and, if necessary, its line.
+        """
         found = self.definitions.get(key)
         name = key if isinstance(key, str) else key[0]
         if found is None:
@@ -255,14 +271,14 @@ class _Linker:
         )
 
     def overrides(self) -> dict[_Key, set[str]]:
-        """Return the functions of base classes that each virtual function overrides, by linker name."""
+        """Return the linker names of the base-class functions that each virtual function overrides."""
         found: dict[_Key, set[str]] = defaultdict(set)
         for name, (table, unit) in self.tables.items():
             if not name.startswith("_ZTV"):
                 continue
             bases, seen = table.bases, {name}
             while bases and table.rows:
-                # The first base shares the table; the rows of other bases contain thunks.
+                # Only the first base is followed: its table has the same rows. Tables of other bases contain thunks.
                 base = "_ZTV" + bases[0].removeprefix("_ZTI")
                 if base in seen or base not in self.tables:
                     break

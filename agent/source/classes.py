@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read count classes from programs: blocks of a function that are executed equally often, and their effort.
+"""Read count classes from programs, with their effort by source line.
 
-The number of executions of a class is the sum of share × row over its terms. Row 0 is the visits of the function, and
-row i its counter i (llvm_pass/classes.h). One execution has places: source lines, each with a weight per effort metric.
+A count class is a set of basic blocks of a function that are executed equally often, such as the body of a loop
+(llvm_pass/classes.h). The number of its executions is the sum of share × count[row] over its terms: count[0] is the
+visits of the function, count[i] its counter i. A place is a source line with code of the class. It has the effort of
+one execution, one number per effort metric.
 """
 
 from __future__ import annotations
@@ -34,15 +36,14 @@ Words = NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class CountedFunction:
-    """The classes of one region.
+    """The count classes of one region. WEIGHTED is the number of effort metrics of the pass.
 
-    - term_class, term_row: int64 of shape (terms,), sorted by class; a term adds share × row to the executions of its
-      class.
-    - share: uint64 of shape (terms,), modulo 2^64.
-    - place_class, place_line (index into `lines`): int64 of shape (places,), sorted by class. A place is a line with
-      effort of a class.
-    - effort: uint64 of shape (places, WEIGHTED), of one execution.
-    - origin: file and number of the entry, which identify the function.
+    - origin: file, and number of the entry in the section, which identify the function.
+    - counters: number of counters of the region.
+    - term_class, term_row, share: shape (terms,), sorted by class. A term adds share × count[term_row] to the
+      executions of class term_class. Shares are modulo 2^64, because they may be negative.
+    - place_class, place_line (index into `lines`): shape (places,), sorted by class.
+    - effort: effort of one execution at each place, shape (places, WEIGHTED).
     """
 
     origin: tuple[str, int]
@@ -65,9 +66,11 @@ class CountedFunction:
 
     @cached_property
     def weights(self) -> Words:
-        """Return the effort of all classes per unit of each row, shape (counters + 1, WEIGHTED).
+        """Return the effort of all classes per visit (row 0) and per unit of each counter.
 
-        The result equals the weights of the region.
+        The shape is (counters + 1, WEIGHTED).
+
+        The profile contains the same numbers as weights of the region. `SourcePrograms.find` compares both.
         """
         total = np.zeros((self.counters + 1, WEIGHTED), dtype=np.uint64)
         np.add.at(total, self.term_row, self.share[:, None] * self.class_effort[self.term_class])
@@ -79,7 +82,7 @@ RegionKey = tuple[str, str, int]
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    """The part of an entry of the section that describes classes, if any."""
+    """The part of an entry of the section that describes count classes; `classes` is empty if there are none."""
 
     name: str = ""
     file: str = ""
@@ -92,7 +95,7 @@ class _Entry(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class _Described:
-    """The classes of a region as stored in the section. `function` decodes them on demand."""
+    """The count classes of a region as stored in the section. number: number of the entry, from 1."""
 
     path: Path
     number: int
@@ -100,15 +103,15 @@ class _Described:
 
     @cached_property
     def function(self) -> CountedFunction:
-        """Return the classes. Raises FormatError if they are damaged."""
+        """Return the decoded classes. Raises FormatError if they are damaged."""
         return _function(self.path, self.number, self.entry)
 
 
 def counted_functions(path: Path) -> Mapping[RegionKey, Sequence[_Described]]:
-    """Return the functions of a program or library that have classes; empty if there are none.
+    """Return the functions of a program or library that have count classes; empty if there are none.
 
-    Functions with the same key differ if object files contain copies with different optimizations. Raises FormatError
-    as `static_functions` does.
+    A key has several functions if several object files contain the function, for example with different optimizations.
+    Raises FormatError as `static_functions` does.
     """
     found: dict[RegionKey, list[_Described]] = {}
     text = section(path)
@@ -118,7 +121,7 @@ def counted_functions(path: Path) -> Mapping[RegionKey, Sequence[_Described]]:
     return found
 
 
-@lru_cache(64)  # programs and libraries of a run
+@lru_cache(64)  # for the programs and libraries of a run; version: changes if the file changes
 def _counted_functions(path: Path, version: tuple[int, ...]) -> Mapping[RegionKey, Sequence[_Described]]:
     return counted_functions(path)
 
@@ -128,7 +131,7 @@ _Class = tuple[int, Count, list[int], list[str], list[Annotated[list[int], msgsp
 
 
 def _function(path: Path, number: int, entry: _Entry) -> CountedFunction:
-    if entry.counters > _MOST_COUNTERS + entry.inlined:  # the visits of the enclosing function are one more row
+    if entry.counters > _MOST_COUNTERS + entry.inlined:  # an inlined function has one more: the visits of its owner
         raise damaged(path, number)
     try:
         functions = msgspec.json.decode(entry.functions, type=_Functions)
@@ -176,9 +179,9 @@ def _line(function: tuple[str, str, str], line: int) -> SourceLine:
 
 
 class SourcePrograms:
-    """The programs and libraries of a run with their count classes. A file is read again only if it has changed.
+    """Finds the count classes of regions in the programs and libraries of a run.
 
-    problems: texts about files that could not be used.
+    Several objects share the content of a file until it changes. problems: texts about unusable files.
     """
 
     def __init__(self) -> None:
@@ -188,22 +191,24 @@ class SourcePrograms:
         self.problems: dict[str, None] = {}
 
     def have_classes(self, attributes: Mapping[str, str]) -> bool:
-        """Return whether a file of a process describes classes. attributes: the attributes of the profile."""
+        """Return whether a file of a process has count classes. attributes: the attributes of its profile."""
         return any(self._functions(path) for path in files_of(attributes))
 
     def written_since(self, attributes: Mapping[str, str], started_ns: int) -> frozenset[str]:
-        """Return the files of a process that were modified after its start (ns since 1970).
+        """Return the files of a process that were modified after its start, so that the process used other versions.
 
-        The process used older files.
+        attributes: the attributes of its profile. started_ns: time of its start, ns since 1970.
         """
         return frozenset(path for path in files_of(attributes) if self._is_changed(path, started_ns))
 
     def find(
         self, attributes: Mapping[str, str], written_since: frozenset[str], key: RegionKey, weights: Words
     ) -> CountedFunction | None:
-        """Return the classes of a region of a process: the entry whose sum equals the weights of the region.
+        """Return the count classes of a region of a process; None if no file has them.
 
-        written_since: the result of the function `written_since`.
+        attributes: the attributes of its profile. written_since: the result of the function `written_since`. weights:
+        the weights of the region in the profile, shape (counters + 1, WEIGHTED). If a file describes several versions
+        of the region, the version with the same weights is the measured one.
         """
         for path in files_of(attributes):
             for described in self._functions(path).get(key, []):
@@ -243,12 +248,15 @@ class SourcePrograms:
                 self._changed[path] = None
         changed = self._changed[path]
         if changed is not None and changed > time.time_ns() + _SKEW_NS:
-            return False  # modified in the future, so the clock was set back
+            return False  # the modification time is in the future: the clock was set back and proves nothing
         return changed is None or changed > started_ns + _SKEW_NS
 
 
 def files_of(attributes: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the program of a process, and the libraries that contain its regions."""
+    """Return the absolute paths of the program of a process and of the libraries that contain its regions.
+
+    attributes: the attributes of its profile.
+    """
     program = attributes.get("program", "")
     libraries = [key.removeprefix("library:") for key in attributes if key.startswith("library:")]
     return tuple(path for path in (program, *libraries) if path.startswith("/"))

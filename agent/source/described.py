@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The call graph of each object file as stored by the pass (llvm_pass/callgraph.h)."""
+"""Read the call graph of each object file, which the compiler pass stores as lines of JSON (llvm_pass/callgraph.h)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,20 @@ from .functions import damaged, graph_texts
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 Sites = tuple[Name, Count, Count]
-"""A callee or a type, the number of call sites, and the number of loops around the innermost call site."""
+"""A callee or the type of a function, the number of call sites, and the number of loops around the innermost one."""
 
 
 class DescribedFunction(msgspec.Struct, frozen=True, tag="function", tag_field="kind"):
     """A function with a body.
 
-    virtual: row of the table, type, sites, loops. handed: function arguments: callee, argument, sites, loops.
+    - name: linker name. display: readable name; empty if it follows from the linker name.
+    - statements: number of source lines with executed code (llvm_pass/statements.h). loops: number of loops. depth:
+      largest number of nested loops.
+    - local: static. fortran: a Fortran procedure. start: runs without a caller, such as main. taken: the program uses
+      its address, so that it may be called through a pointer. type: the type of the function, as indirect calls use it.
+    - calls: direct calls. indirect: calls through pointers, by type.
+    - virtual: calls of virtual functions: row of the table, type, number of call sites, depth of loops.
+    - handed: functions that are passed as arguments: callee, passed function, number of call sites, depth of loops.
     """
 
     name: Name
@@ -43,7 +50,7 @@ class DescribedFunction(msgspec.Struct, frozen=True, tag="function", tag_field="
 
 
 class DescribedAlias(msgspec.Struct, frozen=True, tag="alias", tag_field="kind"):
-    """Another linker name of a function."""
+    """Another linker name of a function. of: the linker name of this function."""
 
     name: Name
     of: Name
@@ -51,14 +58,18 @@ class DescribedAlias(msgspec.Struct, frozen=True, tag="alias", tag_field="kind")
 
 
 class DescribedAddress(msgspec.Struct, frozen=True, tag="taken", tag_field="kind"):
-    """A function of another object file whose address this object file uses."""
+    """A function of another object file whose address this object file takes."""
 
     name: Name
     type: str = ""
 
 
 class DescribedTable(msgspec.Struct, frozen=True, tag="table", tag_field="kind"):
-    """Tables of virtual functions of a class, one for each base. rows: name and type of a function, or empty."""
+    """The tables of virtual functions of a class.
+
+    rows: for each table, its rows: linker name and type of a function; empty for a row without a known function. bases:
+    linker names of the type information of the base classes.
+    """
 
     name: Name
     rows: tuple[tuple[tuple[str, ...], ...], ...] = ()
@@ -70,9 +81,9 @@ _DECODER = msgspec.json.Decoder(Entry)
 
 
 def object_files(path: Path) -> list[list[Entry]]:
-    """Return the call-graph entries of a program, library or object file, one list for each object file.
+    """Return the call-graph entries in a program, library or object file, one list for each object file with entries.
 
-    The result is empty without entries. Raises FormatError if the file is not an ELF file, or the section is damaged.
+    Raises FormatError if the file is not an ELF file, or the section is damaged.
     """
     found: list[list[Entry]] = []
     number = 0

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Static facts that the compiler pass stored in a program: its functions, their sizes and callees.
+"""Read the static facts that the compiler pass stores in a program: its functions, their sizes and callees.
 
-The section `.quipu.facts` is not loaded when the program runs. It contains one line of JSON per function, compressed,
-of all object files in succession. The call graph is in the same section; its lines begin with their kind.
+They are in the section `.quipu.facts` of the program, which is not loaded when the program runs. The section contains a
+compressed text for each object file, with one line of JSON for each function. The lines that begin with "kind" belong
+to the call graph (described.py).
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ _Entry = TypeVar("_Entry")
 class StaticFunction:
     """One function after inlining.
 
-    name: linker name. blocks, instructions: of LLVM IR. calls: linker names of the called functions, in order of the
-    first call. indirect_calls: number of calls with an unknown callee. hook: whether it is a separate region. inlined:
-    whether this is a copy that was inlined into another function.
+    name: linker name. display: readable name. blocks, instructions: their number in LLVM IR. calls: linker names of the
+    called functions, in the order of their first call. indirect_calls: number of calls with an unknown callee. hook:
+    whether the function has hooks, so that it is a separate region. inlined: whether this is the copy of a function
+    that was inlined into another one.
     """
 
     name: Annotated[str, msgspec.Meta(min_length=1)]
@@ -46,10 +48,10 @@ class StaticFunction:
 
 
 def static_functions(path: Path | str) -> list[StaticFunction]:
-    """Return the functions of a program, library or object file in the order of the section.
+    """Return the functions of a program, library or object file in the order of the section, without inlined copies.
 
-    Inline and template functions in several object files appear once. Raises FormatError if the file is not an ELF
-    file, has no such section, or the section is damaged.
+    A function that several object files contain (inline, template) appears once. Raises FormatError if the file is not
+    an ELF file, has no section of facts, or the section is damaged.
     """
     path = Path(path)
     functions: dict[str, StaticFunction] = {}
@@ -62,7 +64,10 @@ def static_functions(path: Path | str) -> list[StaticFunction]:
 
 
 def entries(path: Path, text: bytes, kind: type[_Entry]) -> Iterator[tuple[int, _Entry]]:
-    """Yield the entries in the text of the section with their numbers, from 1. Raises FormatError if one is damaged."""
+    """Yield number and content of each entry in the text of the section. Raises FormatError if one is damaged.
+
+    The number is the line of the text, from 1. kind: the type of the entries.
+    """
     for number, line in enumerate(text.replace(b"\0", b"").split(b"\n"), start=1):
         if line.strip():
             try:
@@ -72,7 +77,7 @@ def entries(path: Path, text: bytes, kind: type[_Entry]) -> Iterator[tuple[int, 
 
 
 def section(path: Path) -> bytes:
-    """Return the facts of a program, library or object file. Raises FormatError like `static_functions`."""
+    """Return the text of the section without the call graph. Raises FormatError like `static_functions`."""
     found = texts(path, SECTION)
     if not found:
         raise SectionMissing(
@@ -84,11 +89,11 @@ def section(path: Path) -> bytes:
 
 
 def graph_texts(path: Path) -> list[bytes]:
-    """Return the lines about the call graph, for each object file that has some. Raises FormatError like `texts`."""
+    """Return the text about the call graph of each object file that has one. Raises FormatError like `texts`."""
     lines = [[line for line in text.split(b"\n") if line.startswith(_GRAPH)] for text in texts(path, SECTION)]
     return [b"\n".join(found) for found in lines if found]
 
 
 def damaged(path: Path, number: int) -> FormatError:
-    """Return the error for an invalid entry of a section."""
+    """Return the error for an invalid entry of the section. number: as in `entries`."""
     return FormatError(path, f"section {SECTION}, entry {number}, is damaged: build the program again")

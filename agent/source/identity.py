@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The identity of a program: a digest of its code and data, and its compilers."""
+"""Identify a version of a program by a digest of its code and data, and by its compilers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ _LONGEST = 200  # largest number of characters of the text about compilers
 
 
 def identity(path: Path) -> tuple[str, str] | None:
-    """Return a digest of a program, and the compilers named in its file; None if the file cannot be read.
+    """Return a digest of a program, and the compilers that its file names; None if the file cannot be read.
 
-    The digest of an ELF file covers all loaded sections except notes, because build numbers and debug information do
-    not change the behaviour of the program. The digest of any other file covers its content.
+    The digest of an ELF file covers all sections that are loaded when the program runs, except notes. It does not
+    depend on build numbers and debug information, which do not change the behaviour of the program. The digest of any
+    other file covers its whole content, and the text of compilers is empty.
     """
     try:
         status = path.stat()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions and call graph from LLVM IR of any compiler: bitcode, text, folders and archives of them.
+"""Read functions and call graph from LLVM IR of any compiler: bitcode, text, and folders or archives of such files.
 
-llvmlite reads and verifies the files, and promotes the variables of functions to registers (mem2reg). Then LLVM prints
-the module, and the counts come from this text, whose form does not depend on the compiler.
+llvmlite reads and verifies the files, and promotes the variables of functions to registers (SROA). LLVM then prints the
+module as text. The form of this text does not depend on the compiler, so functions, calls and loops are read from it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ _MODULE_LINE = re.compile(rb"^(?:; ModuleID|source_filename|target |define |decl
 _VALUE = re.compile(r'%((?:"(?:[^"\\]|\\.)*"|[-$._\w]+))')
 _KEPT = re.compile(r" optnone(?=[^\n]*\}$)", re.MULTILINE)  # attribute that keeps passes from changing a function
 _STATEMENTS = frozenset({"store", "switch", "indirectbr", "atomicrmw", "cmpxchg"})
-_TERMINATE = "__clang_call_terminate"  # made by the compiler
+_TERMINATE = "__clang_call_terminate"  # a function that clang adds
 _STARTS = frozenset({"main", "_QQmain"})
 
 
 @dataclass(frozen=True)
 class IrFacts:
-    """A function in a file: its size and loops, outer loops before inner ones.
+    """A function in a file of LLVM IR.
 
-    loops: depth, and trip count per entry of the loop; None if this is not a constant.
+    loops: for each loop, outer loops before inner ones, its depth (1: not inside of another loop) and its trip count;
+    None if the trip count is not a constant.
     """
 
     function: StaticFunction
@@ -55,18 +56,19 @@ def is_ir(path: Path) -> bool:
             if head.startswith((_BITCODE, _WRAPPED)) or (path.suffix == ".ll" and not head.startswith(b"\x7fELF")):
                 return True
     except OSError:
-        return False  # the reader reports the error
+        return False  # the caller then reads the file as a program, and reports the error
     return head == _ARCHIVE and any(_is_module(content) for _, content in _members(path))
 
 
 def _is_module(content: bytes) -> bool:
+    """Return whether the content of a file is LLVM IR: bitcode, or text with a typical line at its begin."""
     return content.startswith((_BITCODE, _WRAPPED)) or (
         not content.startswith(b"\x7fELF") and b"\0" not in content[:4096] and bool(_MODULE_LINE.search(content[:4096]))
     )
 
 
 def _members(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield names and contents of the members of an archive (ar(5), with the names of GNU and BSD)."""
+    """Yield name and content of each member of an archive (ar(5), with long names as in GNU and BSD)."""
     data = path.read_bytes()
     names, at = b"", len(_ARCHIVE)
     while at + 60 <= len(data):
@@ -87,7 +89,10 @@ def _members(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _modules(path: Path) -> Iterator[tuple[Path, bytes]]:
-    """Yield the modules in a file, an archive or a folder, with a path for messages."""
+    """Yield the modules in a file, archive or folder: a path for messages, and the content.
+
+    Raises FormatError for a folder without LLVM IR, or an unreadable file.
+    """
     if path.is_dir():
         files = sorted(
             file for file in path.rglob("*") if file.suffix in (*_SUFFIXES, ".a", ".rlib") and file.is_file()
@@ -111,6 +116,7 @@ def _modules(path: Path) -> Iterator[tuple[Path, bytes]]:
 
 
 def _binding() -> Any:
+    """Return the interface of llvmlite to LLVM. Raises EnvironmentProblem if llvmlite is not installed."""
     try:
         from llvmlite import binding
     except ImportError as error:
@@ -119,7 +125,7 @@ def _binding() -> Any:
 
 
 def _parsed(path: Path, content: bytes) -> Any:
-    """Return a module of llvmlite. Raises FormatError if it cannot be read."""
+    """Return the content of a file as a verified module of llvmlite. Raises FormatError if LLVM rejects it."""
     binding = _binding()
     binding.initialize_native_target()
     try:
@@ -136,7 +142,7 @@ def _parsed(path: Path, content: bytes) -> Any:
 
 
 def _unreadable(path: Path, content: bytes, message: str, binding: Any) -> FormatError:
-    """Return the error for a module that llvmlite rejects, with both versions of LLVM if the module is newer."""
+    """Return the error for a module that LLVM rejects. The error for a module of newer LLVM names both versions."""
     own = ".".join(map(str, binding.llvm_version_info))
     found = _PRODUCER.search(message) or _IDENT.search(content.decode("utf-8", "replace"))
     if found and int(found[1].split(".")[0]) > binding.llvm_version_info[0]:
@@ -150,7 +156,7 @@ def _unreadable(path: Path, content: bytes, message: str, binding: Any) -> Forma
 
 
 def _in_registers(text: str, binding: Any) -> str:
-    """Return the text of a module after its variables were promoted to registers, which changes no block."""
+    """Return the text of a module after promoting its variables to registers. The basic blocks stay the same."""
     module = binding.parse_assembly(_KEPT.sub("", text))
     target = binding.Target.from_default_triple().create_target_machine()
     builder = binding.create_pass_builder(target, binding.create_pipeline_tuning_options(0))
@@ -161,7 +167,7 @@ def _in_registers(text: str, binding: Any) -> str:
 
 
 def _read(path: Path) -> Iterator[tuple[IrModule, IrModule]]:
-    """Yield each module unchanged, and with its variables in registers."""
+    """Yield each module twice: unchanged, and with its variables in registers."""
     for place, content in _modules(path):
         module = _parsed(place, content)
         text = str(module)
@@ -177,7 +183,7 @@ def object_files(path: Path) -> list[list[Entry]]:
 
 
 def functions_of(path: Path) -> list[IrFacts]:
-    """Return the functions of all modules, each name once. Raises like `object_files`."""
+    """Return the functions of all modules; the first one of each name. Raises errors like `object_files`."""
     found: dict[str, IrFacts] = {}
     for before, after in _read(path):
         loops = {function.name: loops_of(function) for function in after.functions}
@@ -200,6 +206,7 @@ def functions_of(path: Path) -> list[IrFacts]:
 
 
 def _calls(function: IrFunction) -> Iterator[Instruction]:
+    """Yield the call instructions of a function."""
     for block in function.blocks:
         for instruction in block.instructions:
             if instruction.opcode in CALLS:
@@ -207,7 +214,7 @@ def _calls(function: IrFunction) -> Iterator[Instruction]:
 
 
 def _described(module: IrModule, registers: IrModule) -> Iterator[Entry]:
-    """Yield the call-graph entries of a module."""
+    """Yield the call-graph entries of a module. registers: the same module with its variables in registers."""
     bodies = {function.name: function for function in registers.functions}
     taken = {name for name in module.used if name in module.signatures}
     entries = []
@@ -228,7 +235,11 @@ def _described(module: IrModule, registers: IrModule) -> Iterator[Entry]:
 
 
 class _Calls:
-    """The callees of a function, and the functions whose addresses it passes on or stores."""
+    """The calls of a function.
+
+    direct (by callee), indirect (by type) and handed (by callee and passed function): number of call sites, and largest
+    number of loops around one of them. taken: functions whose addresses this function uses other than by calling them.
+    """
 
     def __init__(self, module: IrModule, function: IrFunction, loops: list[IrLoop]) -> None:
         self.loops = loops
@@ -308,6 +319,6 @@ def _statements(module: IrModule, function: IrFunction) -> int:
 
 
 def _display(module: IrModule, function: IrFunction) -> str:
-    """Return the display name of a function."""
+    """Return the readable name of a function: demangled, otherwise from its debug information."""
     readable = readable_name(function.name)
     return readable if readable != function.name else module.field(function.debug, "name") or readable

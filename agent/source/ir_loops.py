@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Natural loops in the flow graph of a function of LLVM IR, and their trip counts if these are constants.
+"""Find the natural loops in the control flow graph of a function of LLVM IR, and their trip counts if constant.
 
-Dominators: K. D. Cooper, T. J. Harvey, K. Kennedy, A Simple, Fast Dominance Algorithm, 2001, figure 3.
+The dominators are computed as in K. D. Cooper, T. J. Harvey, K. Kennedy, A Simple, Fast Dominance Algorithm, 2001,
+figure 3. Blocks are numbered in the order of the function; block 0 is its entry.
 """
 
 from __future__ import annotations
@@ -51,9 +52,10 @@ _INVERSE = {
 
 @dataclass(frozen=True)
 class IrLoop:
-    """A natural loop. header: its block. depth: 1 for outer loops. blocks: numbers of all of its blocks.
+    """A natural loop.
 
-    trips: executions of the body per entry of the loop; None if this is not a constant.
+    header: number of its header block. depth: 1 if the loop is not inside of another one. blocks: numbers of all blocks
+    of the loop. trips: how often the body is executed each time the loop is entered; None if this is not a constant.
     """
 
     header: int
@@ -94,7 +96,10 @@ def loops_of(function: IrFunction) -> list[IrLoop]:
 
 
 def _postorder(successors: list[list[int]]) -> list[int]:
-    """Return the blocks that are reachable from the first in postorder: each after its successors, except in loops."""
+    """Return the blocks that are reachable from block 0, in postorder: a block follows its successors, except in loops.
+
+    successors: numbers of the successors of each block.
+    """
     order, seen = [], {0}
     stack = [(0, iter(successors[0]))]
     while stack:
@@ -111,6 +116,7 @@ def _postorder(successors: list[list[int]]) -> list[int]:
 
 
 def _dominators(successors: list[list[int]], order: list[int]) -> dict[int, int]:
+    """Return the immediate dominator of each block; block 0 for itself. order: the blocks in postorder."""
     place = {block: number for number, block in enumerate(order)}
     before: dict[int, list[int]] = {block: [] for block in order}
     for block in order:
@@ -132,6 +138,7 @@ def _dominators(successors: list[list[int]], order: list[int]) -> dict[int, int]
 
 
 def _common(dominator: dict[int, int], place: dict[int, int], a: int, b: int) -> int:
+    """Return the nearest common dominator of two blocks (`intersect` in the paper). place: position in postorder."""
     while a != b:
         while place[a] < place[b]:
             a = dominator[a]
@@ -147,6 +154,7 @@ def _dominates(dominator: dict[int, int], above: int, block: int) -> bool:
 
 
 def _body(header: int, latch: int, predecessors: list[list[int]]) -> set[int]:
+    """Return the blocks of the loop that a branch from the block `latch` back to the header closes."""
     body, stack = {header}, [latch]
     while stack:
         block = stack.pop()
@@ -159,7 +167,10 @@ def _body(header: int, latch: int, predecessors: list[list[int]]) -> set[int]:
 def _trips(
     function: IrFunction, header: int, body: set[int], successors: list[list[int]], predecessors: list[list[int]]
 ) -> int | None:
-    """Return the trip count of a loop with one exit that compares its counter with a constant; otherwise None."""
+    """Return the trip count of a loop; None if it is not a constant or the loop has another form.
+
+    The loop must have one exit, at its header or its end, that compares an integer counter with a constant.
+    """
     exits = [block for block in body if any(target not in body for target in successors[block])]
     latches = [block for block in predecessors[header] if block in body]
     at_end = exits == latches
@@ -192,7 +203,11 @@ def _trips(
 def _counter(
     header: Block, name: str, values: dict[str, Instruction], latch: int, number: dict[str, int]
 ) -> tuple[int, int, bool] | None:
-    """Return the initial value of a counter, its step, and whether `name` is its value after the step."""
+    """Return the initial value of the counter of a loop, its step, and whether `name` is its value after the step.
+
+    name: the compared value. values: instructions of the loop by the name of their result. latch: the block that
+    branches back to the header. number: numbers of blocks by name. The result is None if `name` is no such counter.
+    """
     for phi in header.instructions:
         if phi.opcode != "phi":
             return None
@@ -211,10 +226,10 @@ def _counter(
 
 
 def _count(value: int, step: int, predicate: str, end: int, width: int, at_end: bool) -> int | None:
-    """Return the number of iterations of a loop that continues while the comparison is true. value: the first compared
-    value.
+    """Return the number of iterations of a loop that continues while `value predicate end` is true.
 
-    at_end: whether the body runs before the first comparison.
+    value: the first compared value, which grows by `step` per iteration. width: bits of the counter. at_end: whether
+    the body runs before the first comparison. The result is None if the loop ends only after an overflow, or never.
     """
     holds = _HOLDS[predicate]
     if not holds(value, end):

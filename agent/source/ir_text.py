@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions, blocks and instructions in the text of a module of LLVM IR, as LLVM prints it."""
+"""Parse the text of a module of LLVM IR, as LLVM prints it, into functions, blocks and instructions."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ CALLS = frozenset({"call", "invoke", "callbr"})
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction. result: name of its result, or empty. text: the instruction without its result. debug: number of
-    its location, or -1."""
+    """One instruction.
+
+    result: name of its result; empty if it has none. text: the instruction without its result. debug: number of the
+    metadata of its source location; -1 if it has none.
+    """
 
     opcode: str
     text: str
@@ -37,13 +40,13 @@ class Instruction:
 
     @property
     def targets(self) -> list[str]:
-        """Return the blocks to which it may jump."""
+        """Return the names of the blocks to which the instruction may branch."""
         return [unquoted(name) for name in _TARGET.findall(self.text)]
 
 
 @dataclass
 class Block:
-    """A basic block; the last instruction ends it."""
+    """A basic block. The last instruction is its terminator."""
 
     name: str
     instructions: list[Instruction] = field(default_factory=list)
@@ -51,7 +54,11 @@ class Block:
 
 @dataclass
 class IrFunction:
-    """A function with a body. debug: number of its debug description, or -1."""
+    """A function with a body.
+
+    local: not visible in other modules. weak: several modules may define it. debug: number of the metadata of its
+    description (DISubprogram); -1 if it has none.
+    """
 
     name: str
     local: bool
@@ -64,10 +71,10 @@ class IrFunction:
 class IrModule:
     """A module.
 
-    - signatures: types of all functions, also of functions without a body.
-    - used: functions and variables in the initializers of its variables.
-    - aliases: name → aliased name.
-    - metadata: kind and fields of the debug descriptions, by number.
+    - signatures: type of each function by name, also of functions without a body.
+    - used: functions and variables in the initializers of variables. started: functions that run before main.
+    - aliases: aliased name by alias.
+    - metadata: kind (such as DISubprogram) and fields of the debug information, by number.
     """
 
     functions: tuple[IrFunction, ...]
@@ -78,13 +85,16 @@ class IrModule:
     metadata: Mapping[int, tuple[str, Mapping[str, str]]]
 
     def place(self, number: int) -> tuple[str, int]:
-        """Return file and line of a location or a function description; ("", 0) if unknown."""
+        """Return file and line of a source location or of a function, by the number of its metadata.
+
+        The result is ("", 0) if unknown.
+        """
         kind, fields = self.metadata.get(number, ("", {}))
         line = fields.get("line", "")
         return self.file(number), int(line) if kind and line.isdecimal() else 0
 
     def file(self, number: int) -> str:
-        """Return the file that a description belongs to."""
+        """Return the path of the source file to which an entry of metadata belongs; empty if unknown."""
         for _ in range(1000):
             kind, fields = self.metadata.get(number, ("", {}))
             if kind == "DIFile":
@@ -97,7 +107,7 @@ class IrModule:
         return ""
 
     def field(self, number: int, name: str) -> str:
-        """Return a text field of a description; empty if it is missing."""
+        """Return a text field of an entry of metadata; empty if it is missing."""
         return unquoted(self.metadata.get(number, ("", {}))[1].get(name, ""))
 
 
@@ -115,7 +125,10 @@ def globals_in(text: str) -> Iterator[str]:
 
 
 def call_of(instruction: Instruction) -> tuple[str, str, list[str]]:
-    """Return the callee of a call ("" for an indirect call), the type of the call, and its arguments."""
+    """Return callee, function type and arguments of a call. The callee of an indirect call is empty.
+
+    The type of inline assembly is empty.
+    """
     found = _CALLEE.search(instruction.text)
     if found is None:
         return "", "", []
@@ -131,7 +144,7 @@ def call_of(instruction: Instruction) -> tuple[str, str, list[str]]:
 
 
 def _arguments(text: str, start: int) -> list[str]:
-    """Return the arguments from `start` to the closing parenthesis, split at the commas of the list."""
+    """Return the arguments in a list that begins after the parenthesis before `start`."""
     parts, depth, begin = [], 0, start
     quoted = False
     for place in range(start, len(text)):
@@ -154,7 +167,7 @@ def _arguments(text: str, start: int) -> list[str]:
 
 
 def first_type(text: str) -> str:
-    """Return the type at the begin of an argument."""
+    """Return the type at the begin of an argument, such as "ptr" in "ptr noundef %x"."""
     if text and text[0] in _OPENS:
         depth = 0
         for place, character in enumerate(text):
@@ -165,7 +178,7 @@ def first_type(text: str) -> str:
 
 
 def _last_type(text: str) -> str:
-    """Return the type at the end of a text; the type of a function includes its arguments."""
+    """Return the type at the end of a text. The type of a function includes the types of its arguments."""
     depth = 0
     for place in range(len(text) - 1, -1, -1):
         character = text[place]
@@ -176,7 +189,7 @@ def _last_type(text: str) -> str:
 
 
 def read_text(text: str) -> IrModule:
-    """Parse a module printed by LLVM."""
+    """Parse the text of a module that LLVM printed."""
     functions: list[IrFunction] = []
     signatures: dict[str, str] = {}
     used: set[str] = set()
@@ -204,7 +217,7 @@ def read_text(text: str) -> IrModule:
 
 
 def _signature(line: str) -> Iterator[tuple[str, str]]:
-    """Yield the name of a function and its type, in the form used by calls through pointers."""
+    """Yield name and type of the function that a line defines or declares. `call_of` returns types in the same form."""
     found = _DECLARED.match(line)
     if found is not None and not found["name"].startswith("llvm."):
         arguments = _arguments(line, found.end())
@@ -213,6 +226,7 @@ def _signature(line: str) -> Iterator[tuple[str, str]]:
 
 
 def _function(head: str, lines: Iterator[str]) -> IrFunction:
+    """Parse a function. head: its first line. lines: the following lines, consumed up to the end of the function."""
     found = _DEFINE.match(head)
     name, before = (unquoted(found["name"]), found["before"].split()) if found else ("", [])
     local, weak = any(word in _LOCAL for word in before), any(word in _WEAK for word in before)
@@ -237,7 +251,7 @@ def _function(head: str, lines: Iterator[str]) -> IrFunction:
 
 
 def _add(function: IrFunction, block: Block | None, pending: list[str]) -> Block | None:
-    """Add the instruction whose lines are pending."""
+    """Add the instruction in the lines `pending` to a block, and clear these lines; return the block."""
     if not pending:
         return block
     text = " ".join(pending)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the shared libraries that a program loads, like the dynamic linker."""
+"""Find the shared libraries that a program loads, as the dynamic linker does."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from quipu.mpi_wrap.elf import NEEDED, RPATH, RUNPATH, ElfFile, NoElf
 
 
 def shared_libraries(program: Path) -> list[Path]:
-    """Return the shared libraries that a program needs, directly or indirectly, each once, in order of loading.
+    """Return the shared libraries that a program needs, directly or indirectly, each once, in the order of loading.
 
-    The search uses DT_RPATH, $LD_LIBRARY_PATH and DT_RUNPATH, but not the system folders, because their libraries were
-    not built by the user. Missing libraries are left out. Raises FormatError if `program` is not an ELF file.
+    The search uses DT_RPATH, $LD_LIBRARY_PATH and DT_RUNPATH. It leaves out the system folders, because the user has
+    not built their libraries, and missing libraries. Raises FormatError if `program` is not an ELF file.
     """
     found: dict[Path, None] = {}
     waiting = [program]
@@ -31,7 +31,7 @@ def shared_libraries(program: Path) -> list[Path]:
 
 
 def _dynamic(path: Path) -> tuple[list[str], list[Path]]:
-    """Return the names of the libraries that a file needs, and the folders to search."""
+    """Return the names of the libraries that a file needs, and the folders to search for them in this order."""
     try:
         with open(path, "rb", opener=without_waiting) as file, reading(path, path.stat().st_size):
             tags = list(ElfFile(file).dynamic())

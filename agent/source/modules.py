@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface number and version stored in a section of instrumented code, the pass and the runtime."""
+"""Read the interface number and the version that instrumented code, the compiler pass and the runtime contain."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _MODULE = LAYOUT.packed("module")
 class Module:
     """The interface number and version of a native file.
 
-    interface: the number of the interface between instrumented code and runtime (agent/runtime/interface.h), which must
-    be equal. version: of Quipu. source: one of its source files.
+    interface: number of the interface between instrumented code and runtime (agent/runtime/interface.h); files work
+    together only if their numbers are equal. version: of Quipu; empty if unknown. source: one of its source files.
     """
 
     interface: int
@@ -29,9 +29,9 @@ class Module:
 
 
 def modules(path: Path) -> list[Module]:
-    """Return the interface numbers and versions in a program, a library, the pass or the runtime.
+    """Return the entries in a program, a library, the pass or the runtime, usually one per object file.
 
-    Different entries do not work together. The result is empty if the file is not an ELF file, or contains no entry.
+    The result is empty if the file cannot be read, is not an ELF file, or contains no entry.
     """
     try:
         with path.open("rb") as file:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read texts that the pass stores in non-loaded sections of a program: one compressed block per object file.
+"""Read texts that the compiler pass stores in sections of a program that are not loaded when it runs.
 
-A block begins with "QPS1" (zstd), "QPZ1" (zlib) or "QPR1" (uncompressed). The compressed size and the size of the text
-follow (32 bits each, little-endian), then the data (llvm_pass/sections.h).
+Such a section contains one block per object file (llvm_pass/sections.h). A block begins with "QPS1" (zstd), "QPZ1"
+(zlib) or "QPR1" (uncompressed). The stored size and the size of the text follow (bytes; 32 bits each, little-endian),
+then the data.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ _ZSTD, _ZLIB, _PLAIN = b"QPS1", b"QPZ1", b"QPR1"
 
 
 def texts(path: Path, name: str) -> list[bytes]:
-    """Return the text of each object file in a section of a program, library or object file; empty without the section.
+    """Return the text of each object file in a section of a program, library or object file.
 
-    A section that begins with text instead of a block is one text. Raises FormatError like `pieces`, and for a damaged
-    block.
+    The result is empty if there is no section `name`. A section that begins with text instead of a block is one text.
+    Raises FormatError like `pieces`, and for a damaged block.
     """
     found = []
     sections = pieces(path, name)
@@ -55,6 +56,7 @@ def texts(path: Path, name: str) -> list[bytes]:
 
 
 def _inflated(path: Path, name: str, at: int, block: bytes, size: int, is_zstd: bool) -> bytes:
+    """Return the text of a compressed block. size: of the text. Raises FormatError if the block is damaged."""
     try:
         if is_zstd:
             text: bytes = pyarrow.decompress(block, size, "zstd", asbytes=True)
@@ -69,7 +71,10 @@ def _broken(path: Path, name: str, at: int) -> FormatError:
 
 
 def pieces(path: Path, name: str) -> list[bytes]:
-    """Return all sections of this name in an ELF file. Raises FormatError for a damaged file or another format."""
+    """Return the contents of all sections `name` of an ELF file; empty if there are none.
+
+    Raises FormatError if the file is damaged or not an ELF file.
+    """
     try:
         size = path.stat().st_size
         with open(path, "rb", opener=without_waiting) as file, reading(path, size):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readable names of functions from their linker names, by the demangler of the C++ library on this machine."""
+"""Convert linker names of functions to readable names with the demangler of the C++ library on this machine."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _RUST_WORDS = {"$SP$": "@", "$BP$": "*", "$RF$": "&", "$LT$": "<", "$GT$": ">", 
 
 @cache
 def readable_name(name: str) -> str:
-    """Return the demangled name of a function in C++ or Rust (legacy mangling), and other names unchanged.
+    """Return the readable name of a function in C++ or Rust (legacy mangling); other names are returned unchanged.
 
-    The pass leaves out readable names that are the same (readableName in llvm_pass/names.h).
+    The pass stores a readable name only if this function would return another one (readableName in llvm_pass/names.h).
     """
     if not name.startswith(("_Z", "__Z")):
         return name
@@ -45,6 +45,7 @@ def _of_rust(name: str) -> str:
 
 @cache
 def _demangler() -> Any:
+    """Return the function __cxa_demangle; None if there is no C++ library."""
     try:
         function = ctypes.CDLL("libstdc++.so.6")["__cxa_demangle"]
     except OSError:

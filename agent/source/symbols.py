@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of functions by their addresses: the symbols of programs and libraries (ELF)."""
+"""Find the names of functions by their addresses, from the symbols of programs and libraries (ELF)."""
 
 from __future__ import annotations
 
@@ -21,22 +21,25 @@ _SYMBOL = np.dtype(
 )
 """Elf64_Sym (elf.h)."""
 _FUNCTION, _INDIRECT = 2, 10  # STT_FUNC, STT_GNU_IFUNC
-_SAME_PLACE = 15  # addresses of samples are rounded to 16 bytes
+_SAME_PLACE = 15  # addresses of samples are rounded down to multiples of 16 bytes, so they may be 15 bytes too low
 
 
 @dataclass(frozen=True, eq=False)
 class Symbols:
-    """Functions of a file: begin and end relative to the load address, ascending; and their names."""
+    """The functions of a file.
+
+    begin, end: first address and address after the last one, relative to the load address; ascending, shape
+    (functions,). names: linker names of the functions.
+    """
 
     begin: NDArray[np.uint64]
     end: NDArray[np.uint64]
     names: tuple[str, ...]
 
     def find(self, addresses: NDArray[np.uint64]) -> IntArray:
-        """Return the function of each address as an index into `names`; -1 if there is none.
+        """Return for each address the index of its function; -1 if there is none.
 
-        If a function has several names, the first name is used. A function without a size extends to the next function,
-        or to the end of its section.
+        addresses: relative to the load address, rounded down to multiples of 16 bytes.
         """
         if not self.names:
             return np.full(addresses.size, -1, dtype=np.int64)
@@ -52,7 +55,9 @@ NONE = Symbols(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint64), ())
 def symbols_of(path: Path) -> Symbols:
     """Return the functions of a program or library from .symtab, or from .dynsym if it was stripped.
 
-    The result is empty if the file does not exist, is not a 64-bit ELF file, or is damaged.
+    If a function has several names, the first one is used. A function without a size extends to the next function or to
+    the end of its section. The result is empty if the file does not exist, is not a 64-bit little-endian ELF file, or
+    is damaged.
     """
     try:
         with open(path, "rb", opener=without_waiting) as file, reading(path, path.stat().st_size):
