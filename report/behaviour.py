@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noise and changes of behaviour as rows of tables, and as data of the report."""
+"""Show noise and changes of behaviour as rows of tables, and as data of the report.
+
+A change of behaviour is a value of a parameter from which on a call path follows another model.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,14 @@ from .text import number, percent, point_text
 from .views import ChangeRow, NoiseRow
 
 Places = Mapping[tuple[tuple[str, ...], str], int]
+"""The index of a call path, by pair of its text (names of its regions) and a metric."""
 
 
 def change_rows(places: Places, observed: Mapping[str, Sequence[Behaviour]]) -> list[ChangeRow]:
-    """Return the changes of behaviour of the (path, metric) pairs in `places`, which maps them to call paths."""
+    """Return a row for each pair of call path and metric in `places` that has a change of behaviour.
+
+    observed: for each metric, the behaviour of each call path.
+    """
     rows = []
     for (path, metric), node in places.items():
         change = observed[metric][node].change if metric in observed else None
@@ -31,7 +38,10 @@ def change_rows(places: Places, observed: Mapping[str, Sequence[Behaviour]]) -> 
 
 
 def noise_rows(places: Places, observed: Mapping[str, Sequence[Behaviour]], experiment: Experiment) -> list[NoiseRow]:
-    """Return the noise of the (path, metric) pairs in `places`; effort has no noise."""
+    """Return a row with the noise of each pair of call path and metric in `places`; none for effort.
+
+    observed: for each metric, the behaviour of each call path.
+    """
     rows = []
     for (path, metric), node in places.items():
         deviation = observed[metric][node].deviation if metric in observed else None
@@ -44,18 +54,19 @@ def noise_rows(places: Places, observed: Mapping[str, Sequence[Behaviour]], expe
 
 
 def _numbers(deviation: Deviation) -> tuple[float, float, float, float]:
-    """Return the range, the 5 and 95 % quantiles and the worst of the deviations."""
+    """Return the median range, the 5 and 95 % quantiles, and the largest absolute value of the relative deviations."""
     return deviation.range, deviation.quantiles[0], deviation.quantiles[-1], deviation.worst
 
 
 def _place(deviation: Deviation, experiment: Experiment) -> str:
+    """Return the configuration with the largest deviation as text; empty if there are no deviations."""
     if deviation.worst_point < 0:
         return ""
     return point_text(experiment.parameters, experiment.points[deviation.worst_point])
 
 
 def noise_facts(experiment: Experiment) -> list[tuple[str, str]]:
-    """Return one line per cost metric on the noise levels of the program."""
+    """Return a title and a text about the noise levels of the program, for each cost metric."""
     facts = []
     for name, metric in experiment.metrics.items():
         levels = noise_levels(experiment, name) if name in experiment.values and not metric.is_effort else []
@@ -71,7 +82,7 @@ def noise_facts(experiment: Experiment) -> list[tuple[str, str]]:
 
 
 def unrepeated(observed: Mapping[str, Sequence[Behaviour]]) -> list[str]:
-    """Return a note on each cost metric that was measured without repetitions."""
+    """Return a note for each cost metric that was measured without repetitions, so that its noise is unknown."""
     return [
         f"no repetitions: the noise of {name} is unknown"
         for name, entries in observed.items()
@@ -82,10 +93,13 @@ def unrepeated(observed: Mapping[str, Sequence[Behaviour]]) -> list[str]:
 def behaviour_data(experiment: Experiment, observed: Mapping[str, Sequence[Behaviour]]) -> dict[str, Any]:
     """Return "noise" and "changes" of the data of the report.
 
-    - noise: by cost metric, "levels" (quantiles 0, 5, 25, 50, 75, 95 and 100 % of the noise levels of the program;
-      empty without repetitions), their "mean" and "count", and "paths": [path, range, 5 and 95 % quantiles of the
-      deviations, worst deviation, its point as text, warning].
-    - changes: "path", "metric", "parameter", "last", "first", models.
+    - noise: for each cost metric: "levels" (quantiles 0, 5, 25, 50, 75, 95 and 100 % of the noise levels of the
+      program; empty without repetitions), "mean" and "count" of the noise levels, and "paths". Each of "paths" is a
+      list: index of the call path; range, 5 and 95 % quantiles and largest absolute value of the relative deviations
+      (null: unknown); configuration of the largest one as text; warning.
+    - changes: for each change of behaviour: index of the call path, metric, and the change.
+
+    observed: for each metric, the behaviour of each call path.
     """
     noise: dict[str, Any] = {}
     changes: list[tuple[int, str, Change]] = []
@@ -104,5 +118,6 @@ def behaviour_data(experiment: Experiment, observed: Mapping[str, Sequence[Behav
 
 
 def _path_noise(path: int, deviation: Deviation, experiment: Experiment) -> list[Any]:
-    numbers = (float(f"{100 * x:.1f}e-2") if np.isfinite(x) else None for x in _numbers(deviation))  # as in `percent`
+    # rounded to 0.1 %, as `percent` prints them
+    numbers = (float(f"{100 * x:.1f}e-2") if np.isfinite(x) else None for x in _numbers(deviation))
     return [path, *numbers, _place(deviation, experiment), deviation.warning]

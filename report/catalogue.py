@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages of views, by code."""
+"""The messages of views: for each message its code, text, explanation and page of the documentation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a check of expectations, for every kind of output."""
+"""The results of checking expectations (`quipu check`), for every kind of output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .json_views import SCHEMA
 
 @dataclass(frozen=True)
 class Cause:
-    """The cause of a change or growth: a text and a source location; line 0: unknown."""
+    """The cause of a change or growth: a text and its source location. line: 0 if unknown."""
 
     text: str
     file: str = ""
@@ -23,11 +23,11 @@ class Cause:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The result of one rule for one call path.
+    """The result of one rule (expectation) for one call path.
 
-    - rule: the expectation as text. name: the name of the rule, if the user gave one. kind: the kind of rule.
-    - path: the call path as text, or the pattern without a match.
-    - message: the measured result. file, line: of the region, "" and 0 if unknown.
+    - rule: the expectation as text. name: the name of the rule; empty if the user gave none. kind: the kind of rule.
+    - path: the call path as text; if no call path matches the pattern of the rule, the pattern.
+    - message: the measured result. file, line: source location of the region; empty and 0 if unknown.
     - causes: changed functions and lines, the largest change first.
     """
 
@@ -54,17 +54,17 @@ class CheckResult:
 
 
 def summary(results: Sequence[CheckResult]) -> str:
-    """Return a sentence with the number of rules that hold."""
+    """Return a text with the number of results, and how many hold, fail and are undecided."""
     counts = {state: sum(one.state is state for one in results) for state in State}
     parts = [f"{count} {state.value}" for state, count in counts.items() if count or state is State.HELD]
     return f"{len(results)} expectation{'' if len(results) == 1 else 's'}: {', '.join(parts)}"
 
 
 def check_json(title: str, results: Sequence[CheckResult]) -> dict[str, Any]:
-    """Return the results of a check: "title", "ok" (all hold) and "results".
+    """Return the results of a check as a JSON document: "title", "ok" (whether all rules hold) and "results".
 
-    Each: "path", "rule", "name", "metric", "state" ("held", "failed", "undecided"), "message", "file", "line" (null if
-    unknown), "causes" (each "text", "file", "line").
+    Each result: "path", "rule", "name", "metric", "state" ("held", "failed", "undecided"), "message", "file", "line"
+    (null if unknown), "causes" (each "text", "file", "line").
     """
     return {
         "format": "quipu-check",

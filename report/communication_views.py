@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of the communication matrix of a run, by rank or by blocks of ranks if there are many."""
+"""Views of the communication matrix of a run: bytes and messages from rank to rank, or between blocks of ranks."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from quipu.modeling.experiment import FloatArray, IntArray
 from .json_views import document_json
 from .measured_run import Rank
 
-MOST_BLOCKS = 64
+MOST_BLOCKS = 64  # default of the largest number of rows of a matrix
 _MOST_CELLS = 20_000  # largest number of cells of all configurations in a page
-_MOST_PAIRS = 10
-_MOST_DISTANCES = 6
+_MOST_PAIRS = 10  # number of pairs of ranks in a view
+_MOST_DISTANCES = 6  # number of distances between ranks in a view
 
 
 class Pairs(Protocol):
-    """Bytes and messages from rank to rank, shape (pairs,), each pair once; -1 is an unknown rank."""
+    """Bytes and messages from rank to rank, each pair of ranks once. Arrays of shape (pairs,); rank -1: unknown."""
 
     @property
     def sender(self) -> IntArray: ...  # noqa: D102
@@ -34,7 +34,7 @@ class Pairs(Protocol):
 
 @dataclass(frozen=True)
 class PairRow:
-    """One pair of ranks."""
+    """The bytes and messages that one rank sends to another."""
 
     sender: int
     receiver: int
@@ -44,15 +44,16 @@ class PairRow:
 
 @dataclass(frozen=True, eq=False)
 class CommunicationView:
-    """The communication matrix of a run.
+    """The communication matrix of a run. Shares refer to bytes, or to messages if all messages are empty.
 
-    - ranks_per_block: ranks per row; 1 if every rank has a separate row.
-    - bytes, messages: int64 of shape (blocks, blocks); rows are senders.
-    - unknown: bytes to or from unknown ranks.
-    - partners: minimum, mean and maximum number of ranks that a rank sends to.
-    - distances: receiver minus sender, and its share of all bytes (of messages if all are empty), largest first.
-    - within_nodes: share of the bytes between ranks of the same node; None if the nodes are unknown.
-    - busiest: ratio of the largest amount sent by a rank to the mean over ranks.
+    - ranks: number of ranks. ranks_per_block: number of consecutive ranks in a row; 1 if every rank has a row.
+    - bytes, messages: shape (blocks, blocks); rows are senders.
+    - total_bytes, total_messages: of all pairs. unknown: bytes to or from unknown ranks.
+    - partners: minimum, mean and maximum number of ranks to which a rank sends.
+    - distances: (rank of the receiver minus rank of the sender, its share), the largest share first.
+    - within_nodes: share between ranks of the same node; None if the nodes are unknown or there is only one.
+    - busiest: the rank that sends most, and the ratio of its amount to the mean over ranks.
+    - pairs: the pairs with the largest amounts.
     """
 
     ranks: int
@@ -72,7 +73,10 @@ class CommunicationView:
 def communication_view(
     pairs: Pairs, ranks: int, records: Sequence[Rank] = (), most_blocks: int = MOST_BLOCKS
 ) -> CommunicationView:
-    """Return the data of the views. records: the node of each rank. ranks: number of ranks of the run."""
+    """Return the view of a communication matrix.
+
+    ranks: number of ranks of the run. records: contain the node of each rank. most_blocks: largest number of rows.
+    """
     known = (pairs.sender >= 0) & (pairs.receiver >= 0)
     sender, receiver, size, messages = (
         column[known] for column in (pairs.sender, pairs.receiver, pairs.bytes, pairs.messages)
@@ -107,12 +111,14 @@ def communication_view(
 
 
 def _blocks(row: IntArray, column: IntArray, values: IntArray, blocks: int) -> IntArray:
+    """Return the sums of the values of pairs, shape (blocks, blocks)."""
     result = np.zeros((blocks, blocks), dtype=np.int64)
     np.add.at(result, (row, column), values)
     return result
 
 
 def _within_nodes(sender: IntArray, receiver: IntArray, weight: IntArray, hosts: Mapping[int, str]) -> float | None:
+    """Return the share of the weight between ranks of the same node; None with fewer than two nodes."""
     if len(set(hosts.values())) < 2 or not weight.any():
         return None
     known = np.array(sorted(hosts))
@@ -123,7 +129,7 @@ def _within_nodes(sender: IntArray, receiver: IntArray, weight: IntArray, hosts:
 
 
 def communication_json(title: str, view: CommunicationView, pairs: Pairs) -> dict[str, Any]:
-    """Return all pairs, and the facts in the head of the view. title: the run."""
+    """Return a communication matrix as a JSON document, with all pairs of ranks. title: name of the run."""
     columns = (getattr(pairs, name).tolist() for name in ("sender", "receiver", "bytes", "messages"))
     return document_json(
         "communication",
@@ -143,10 +149,11 @@ def communication_json(title: str, view: CommunicationView, pairs: Pairs) -> dic
 def communication_data(
     matrices: Mapping[tuple[float, ...], tuple[Pairs, int]], points: FloatArray
 ) -> list[dict[str, Any]]:
-    """Return matrices for the page, with larger blocks if there are many.
+    """Return the communication matrices for the report, with larger blocks if they have too many cells.
 
-    matrices: by point, the pairs and the number of ranks of one run. points: shape (configurations, parameters); the
-    page refers to their indices.
+    matrices: the pairs and the number of ranks of one run, by configuration. points: all configurations, shape
+    (configurations, parameters). In the result, "configuration" is an index into points, "step" the number of ranks per
+    block, and each cell is [row, column, bytes, messages].
     """
     places = {tuple(point): at for at, point in enumerate(points.tolist())}
     found = {places[point]: matrix for point, matrix in matrices.items() if point in places}

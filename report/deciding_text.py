@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts about formulas of counts that differ at a point, and the run that shows which one holds."""
+"""Texts about formulas that fit all measured counts but differ at a point, and about the run that decides.
+
+The deciding run is a count-only run at a configuration for which the formulas differ, so that it shows which one holds.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ COUNTS = ("instructions", "blocks", "visits", "bytes_sent", "messages_sent")
 
 
 def deciding_notes(counts: CountModels | None, point: Mapping[str, float], metrics: Iterable[str]) -> list[str]:
-    """Return a note about formulas of counts that differ at a point, and the run that decides; empty if they agree.
+    """Return a note about formulas that differ at a point, with the deciding run; empty if all formulas agree.
 
-    The note is about the metric with the largest difference.
+    The note is about one of `metrics`: the metric with the largest difference, if possible one with a deciding run.
     """
     found = furthest(counts, point, metrics)
     if counts is None or found is None:
@@ -40,9 +43,9 @@ def deciding_notes(counts: CountModels | None, point: Mapping[str, float], metri
 def furthest(
     counts: CountModels | None, point: Mapping[str, float], metrics: Iterable[str]
 ) -> tuple[str, Deciding] | None:
-    """Return the metric with the largest difference between its formulas at a point, and the deciding run.
+    """Return the metric whose formulas differ most at a point, and its deciding run; None if all formulas agree.
 
-    None if all formulas agree.
+    Metrics with a deciding run have priority.
     """
     if counts is None:
         return None
@@ -52,7 +55,7 @@ def furthest(
 
 
 def deciding_run(counts: CountModels, point: Sequence[float]) -> str:
-    """Return the command that makes a count-only run at a point."""
+    """Return the command that makes a count-only run at a point. PROGRAM in it stands for the program of the user."""
     names = list(counts.experiment.parameters)
     given = " ".join(f"--param {name}={value:.15g}" for name, value in zip(names, point, strict=True))
     launch = "" if counts.ranks is None else f"mpirun -n {point[names.index(counts.ranks)]:.15g} "
@@ -60,9 +63,10 @@ def deciding_run(counts: CountModels, point: Sequence[float]) -> str:
 
 
 def counting_json(counts: CountModels | None, point: Mapping[str, float]) -> dict[str, Any] | None:
-    """Return the count-only run that decides between formulas at a point: "metric", "path", "point", "work", "command".
+    """Return the deciding run for the formulas of `COUNTS` at a point; None if all formulas agree, or no run decides.
 
-    work: relative to the work at the point. None if all formulas agree, or if no run decides.
+    Keys: "metric" and "path" of the formulas, "point" of the run, "work" (work of the run divided by the work at the
+    point), "command".
     """
     found = furthest(counts, point, COUNTS)
     if counts is None or found is None or found[1].point is None:

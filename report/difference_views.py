@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differences between two runs or experiments, for every kind of output."""
+"""Views of the differences between two runs or experiments, for every kind of output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from .views import steps
 
 @dataclass(frozen=True)
 class LineRow:
-    """A source line whose effort differs, mean over ranks. line: new number, 0 if removed; old_line: 0 if added."""
+    """A source line whose effort differs.
+
+    line: number of the line after the change; 0 if removed. old_line: number before; 0 if added. before, after: the
+    effort, mean over ranks.
+    """
 
     function: str
     file: str
@@ -31,8 +35,9 @@ class LineRow:
 class EffortRow:
     """An effort metric of a call path that differs, with the source lines that cause the difference.
 
-    growth_before, growth_after: models of both sides, if enough was measured; empty if they are equal. weight: the
-    change divided by the total of the program, on the side where this is larger.
+    point: the configuration with the largest difference. weight: the difference divided by the total of the program, on
+    the side where this ratio is larger. growth_before, growth_after: models of both sides as text; empty if the models
+    are equal, or if there are too few configurations. lines: the source lines that differ.
     """
 
     difference: EffortDifference
@@ -45,9 +50,11 @@ class EffortRow:
 
 @dataclass(frozen=True, eq=False)
 class DifferenceView:
-    """A comparison of two sides: names, common facts, exact differences of effort, and tested differences of time.
+    """A comparison of two runs or experiments, the sides.
 
-    quality: of both measurements, one line each. compared: effort metrics that were compared.
+    before, after: names of the sides. configurations: number of configurations of both sides. compared: names of the
+    compared effort metrics. effort: exact differences. times: statistically tested differences of time. facts: titles
+    and texts. quality: a line about the quality of each measurement.
     """
 
     before: str
@@ -64,7 +71,7 @@ class DifferenceView:
 
     @property
     def program(self) -> TimeDifference | None:
-        """Return the time of the whole program, None if no time was measured on both sides."""
+        """Return the difference of the time of the whole program; None if one side has no time."""
         return next((one for one in self.times if one.path < 0), None)
 
     def is_start_or_end(self, path: int) -> bool:
@@ -77,16 +84,18 @@ class DifferenceView:
 
 
 def difference_json(view: DifferenceView) -> dict[str, Any]:
-    """Return the differences: "before", "after", "configurations" (number), "quality" (one line for each side),
-    "metrics", "same_effort", "effort", "times".
+    """Return the differences as a JSON document.
 
-    Each of "effort": "id", "parent", "depth", "path", "region", "start_and_end" as `quipu show --json` has them,
-    "metric", "configurations" (indices), "of" (number of compared configurations), "point" (where they are the farthest
-    apart), "before", "after", "ratio" (null if it is new), "weight", "certain" (all repetitions of a side are equal),
-    "growth_before", "growth_after", "lines" (each "function", "file", "line", "old_line", "metric", "before", "after",
-    mean over ranks). Each of "times": "path", "metric", "before", "after" (means in seconds), "ratio", "chance"
-    (p-value), "corrected" (p-value, corrected for all tests), "significant", "testable", "repetitions",
-    "start_and_end".
+    Keys: "before", "after", "configurations" (number), "quality" (one line for each side), "notes", "metrics",
+    "same_effort" (whether no effort differs), "effort", "times".
+
+    Each of "effort": "id", "parent", "depth", "path", "region", "start_and_end" as in `quipu show --json`; "metric",
+    "configurations" (indices of those that differ), "of" (number of compared configurations), "point" (configuration
+    with the largest difference) and there "before", "after", "ratio" (null if the call path is new); "weight",
+    "certain" (whether all repetitions of a side are equal), "growth_before", "growth_after", "lines" (see `LineRow`).
+
+    Each of "times": "path", "metric", "before", "after" (means in seconds), "ratio", "chance" (p-value), "corrected"
+    (p-value, corrected for all tests), "significant", "testable", "repetitions", "start_and_end".
     """
     return {
         "format": "quipu-diff",
@@ -140,7 +149,7 @@ def _time(view: DifferenceView, one: TimeDifference) -> dict[str, Any]:
 
 
 def by_path(rows: Sequence[EffortRow]) -> list[list[EffortRow]]:
-    """Return the rows of each call path; the call path with the largest change relative to the program is first."""
+    """Return the rows grouped by call path. The group with the largest `weight` is first."""
     groups: dict[int, list[EffortRow]] = {}
     for row in rows:
         groups.setdefault(row.difference.path, []).append(row)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents of `--json` from documents.toml: as data for the reference, and as one JSON Schema."""
+"""Read documents.toml, which describes the documents of `--json`; generate a JSON Schema from it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ _SIMPLE: Mapping[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Key:
-    """One key of a document or part. type: as in documents.toml, without the marks for the other two fields."""
+    """One key of a document or part.
+
+    type: as in documents.toml, without the marks ? and !. text: description. nullable: whether the value may be null.
+    required: whether the key is always present.
+    """
 
     name: str
     type: str
@@ -33,7 +37,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Document:
-    """A document (version ≥ 1) or a part of documents (version 0). what: its description."""
+    """A document (version ≥ 1) or a part of documents (version 0). what: description of the document."""
 
     name: str
     keys: tuple[Key, ...]
@@ -52,13 +56,13 @@ def documents() -> tuple[Document, ...]:
 
 @cache
 def parts() -> tuple[Document, ...]:
-    """Return the parts of documents; a part includes the keys of the part that it extends."""
+    """Return the parts of documents. A part that extends another part also has the keys of the other part."""
     table = _table()["parts"]
     return tuple(Document(name, tuple(_part_keys(name, table))) for name in table)
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) that every document of `--json` fulfils."""
+    """Return a JSON Schema (draft 2020-12) against which every document of `--json` is valid."""
     names = [document.name for document in documents()]
     definitions = {part.name: _object(part.keys) for part in parts()}
     for document in documents():
@@ -110,7 +114,7 @@ def _keys(content: Mapping[str, Any], besides: tuple[str, ...]) -> Iterator[Key]
 
 
 def _object(keys: tuple[Key, ...]) -> dict[str, Any]:
-    """Return the schema of an object, which may also contain other keys."""
+    """Return the schema of an object with these keys; other keys are allowed."""
     return {
         "type": "object",
         "properties": {key.name: {**_of_type(key.type, key.nullable), "description": key.text} for key in keys},
@@ -119,6 +123,7 @@ def _object(keys: tuple[Key, ...]) -> dict[str, Any]:
 
 
 def _of_type(kind: str, nullable: bool = False) -> dict[str, Any]:
+    """Return the schema of a type as written in documents.toml."""
     if kind in _SIMPLE:
         schema = dict(_SIMPLE[kind])
     elif kind[0] == "[":

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efficiencies of an experiment as rows for every kind of output: the program, call paths, causes of losses."""
+"""Views of the efficiencies of an experiment: of the program and of call paths, with the largest losses.
+
+The efficiencies follow the POP methodology (Performance Optimisation and Productivity): a factor, such as load balance,
+is a number between 0 and 1, and is the product of the factors below it in the hierarchy.
+"""
 
 from __future__ import annotations
 
@@ -21,23 +25,25 @@ from .views import steps
 from .waiting_views import named, notable_causes, waiting_json
 
 GOOD, POOR = 0.8, 0.6
-"""An efficiency of at least the first number is good (as in POP), below the second number it is poor."""
-_MOST_COLUMNS = 8  # largest number of columns in the page
-_MOST_LOSSES = 4
-_WORTH = 0.01  # least share of the elapsed time for an entry
+"""An efficiency is good from the first number on (as in POP), and poor below the second number."""
+_MOST_COLUMNS = 8  # largest number of columns in the report
+_MOST_LOSSES = 4  # largest number of call paths with losses in the report
+_WORTH = 0.01  # call paths that lose a smaller part of the elapsed time are not in the report
+# In programs with MPI and OpenMP, the parent of some factors in the hierarchy is another one.
 _OF_HYBRID = {
     **dict.fromkeys(("serialization", "transfer"), "mpi_communication"),
     "work_balance": "mpi_load_balance",
 }
-_INSIDE_HYBRID = ("load_balance", "communication")  # factors of all threads: products of the factors of MPI and OpenMP
+# In such programs these factors are not shown: they are products of factors of MPI and factors of OpenMP.
+_INSIDE_HYBRID = ("load_balance", "communication")
 
 
 @dataclass(frozen=True, eq=False)
 class EfficiencyColumn:
-    """One configuration, measured or predicted.
+    """The efficiencies of one configuration, measured or predicted.
 
-    run: the measured run, None if it is predicted. scaling: "strong", "weak" or "none", relative to the run or the
-    point in `reference`. elapsed: seconds.
+    threads: per rank. elapsed: seconds. scaling: how the configuration differs from the reference: "strong", "weak", or
+    "none" if they cannot be compared. reference: the reference as text. run: the measured run; None if predicted.
     """
 
     point: Mapping[str, float]
@@ -59,8 +65,9 @@ class EfficiencyColumn:
 class EfficiencyView:
     """The efficiencies of an experiment.
 
-    columns: one per configuration, then predicted ones. repetitions: every run. losses, waiting: losses of call paths
-    and causes of waiting in the last measured configuration; None if single ranks are unknown.
+    columns: one for each measured configuration, then the predicted ones. repetitions: one column for each run. losses,
+    waiting: losses of call paths and causes of waiting in the last measured configuration; None if the archive contains
+    no values of single ranks.
     """
 
     title: str
@@ -80,7 +87,11 @@ class EfficiencyView:
 
 @dataclass(frozen=True)
 class FactorRow:
-    """One factor in a table: its depth in the hierarchy, its title, and (value, low, high) of each column."""
+    """One factor in a table.
+
+    depth: level in the hierarchy, from 0. values: for each column the value, and lower and upper bound if the archive
+    does not determine the value; NaN if unknown.
+    """
 
     name: str
     title: str
@@ -89,9 +100,9 @@ class FactorRow:
 
 
 def factor_rows(columns: Sequence[EfficiencyColumn], scope: int = -1) -> list[FactorRow]:
-    """Return the factors of a scope in any column, each above its own factors. Scope -1: the program.
+    """Return a row for each factor that is known in some column; a factor is above the factors of which it consists.
 
-    Computation scalability is missing if there are no configurations to compare.
+    scope: index of the call path; -1: the program. Scalability is missing if the configurations cannot be compared.
     """
     hybrid = any("mpi_parallel" in column.factors.values for column in columns)
     moved = _OF_HYBRID if hybrid else {}
@@ -116,7 +127,10 @@ def factor_rows(columns: Sequence[EfficiencyColumn], scope: int = -1) -> list[Fa
 
 
 def matching_scopes(tree: CallTree, pattern: str) -> list[int]:
-    """Return the call paths whose last region, or whose whole text, fits a pattern."""
+    """Return the indices of the call paths whose last region, or whose whole text, matches a pattern (fnmatch(3)).
+
+    The start and the end of MPI are left out.
+    """
     return [
         path
         for path in range(len(tree))
@@ -125,7 +139,7 @@ def matching_scopes(tree: CallTree, pattern: str) -> list[int]:
 
 
 def efficiency_notes(columns: Sequence[EfficiencyColumn]) -> list[str]:
-    """Return notes on factors that were not determined, and how to measure them."""
+    """Return notes about factors that are not determined, and how to measure them."""
     notes = []
     if any(column.factors.missing for column in columns):
         notes.append(NOT_SEPARATED())
@@ -138,7 +152,7 @@ def efficiency_notes(columns: Sequence[EfficiencyColumn]) -> list[str]:
 
 
 def scaling_fact(columns: Sequence[EfficiencyColumn]) -> list[tuple[str, str]]:
-    """Return the kind of scaling of the configurations, and the reference run; empty if none can be compared."""
+    """Return a title and a text with the kind of scaling and the reference; empty if nothing can be compared."""
     found = [column for column in columns if column.scaling != "none"]
     if not found:
         return []
@@ -183,12 +197,13 @@ def efficiency_json(view: EfficiencyView) -> dict[str, Any]:
 
 
 def efficiency_data(view: EfficiencyView | None) -> dict[str, Any] | None:
-    """Return the efficiencies for the page: "headings" and "rows" of a table, the largest losses ("lost"), and causes
-    of waiting ("waits").
+    """Return the efficiencies for the report; None if there is no view, or all runs have one processor.
 
-    The result is None if all runs have one processor, or there is no view. rows: "title", "depth", "values" (one for
-    each heading). lost: null if single ranks are unknown; otherwise "at", "share" of the elapsed time, "slowest" (null
-    for one rank), "paths" with "path", "share", and "most" (the factor with the largest loss).
+    - "headings", "rows": a table. Each row: "title", "depth", "values" (one for each heading, null if unknown).
+    - "lost": the largest losses; null if the archive has no values of single ranks. "at" (the configuration), "share"
+      (lost part of the elapsed time), "slowest" (the slowest rank; null for one rank), "paths" (each "path", "share",
+      and "most": the factor with the largest loss).
+    - "waits": causes of waiting, see `_waits`.
     """
     if view is None or all(column.ranks * column.threads == 1 for column in view.columns):
         return None
@@ -224,7 +239,11 @@ def efficiency_data(view: EfficiencyView | None) -> dict[str, Any] | None:
 
 
 def _waits(found: RootCauses) -> list[dict[str, Any]]:
-    """Return operations with waiting for the page: "path", "seconds", and "causes": "path", "rank", "share", reason."""
+    """Return the MPI operations with waiting for the report: "path", "seconds" of waiting, and "causes".
+
+    Each cause: "path" and "rank" for which others waited, "share" of the seconds, "more_work" and "not_running" (the
+    reason).
+    """
     return [
         {
             "path": cause.path,
@@ -245,7 +264,7 @@ def _waits(found: RootCauses) -> list[dict[str, Any]]:
 
 
 def loss_parts(losses: Losses, path: int) -> dict[str, float | int | None]:
-    """Return the seconds that a call path loses, by factor and in total."""
+    """Return the seconds that a call path loses by each factor and in total; None for a value that is not finite."""
     parts = (losses.load_balance, losses.communication, losses.threads, losses.computation, losses.total)
     names = ("load_balance", "communication", "threads", "computation", "total")
     return {name: json_number(float(part[path])) for name, part in zip(names, parts, strict=True)}
@@ -277,6 +296,6 @@ def _factors_json(factors: Factors, scope: int) -> dict[str, Any]:
 
 
 def reference_text(run: RunTimes) -> str:
-    """Return the reference run as text: its configuration and processors."""
+    """Return a run as text: its configuration and its number of processors."""
     place = point_text(tuple(run.point), run.point.values())
     return f"{place} ({counted(run.processors, 'processor', 'processors')})"

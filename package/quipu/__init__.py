@@ -8,9 +8,10 @@
     models = quipu.model(experiment)                 # model every metric of every call path
     quipu.predict(models, {"p": 1024, "n": 320})     # predict a point that was not measured
 
-All errors that these functions raise are a `QuipuError`.
+All errors that these functions raise are subclasses of `QuipuError`.
 
-Nothing is imported here before it is used: every process of a measured program may load parts of this package.
+Each name is imported when it is used for the first time. Importing `quipu` is therefore fast, which matters because
+every process of a measured Python program may import parts of this package.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ __all__ = [
     "run",
 ]
 
-if not TYPE_CHECKING:  # a type checker would take every name for one of these
+if not TYPE_CHECKING:  # with this function, a type checker would accept every name
 
     def __getattr__(name: str) -> object:
         """Import a name of `__all__` when it is used for the first time."""
@@ -101,5 +102,5 @@ if not TYPE_CHECKING:  # a type checker would take every name for one of these
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        """Return the names that users need."""
+        """Return the public names and the names that have been imported."""
         return sorted({*globals(), *__all__})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions of `import quipu`: measure, read, model, predict.
 
-Each function imports the necessary modules at its call: measuring loads no modelers, and reading starts no program.
+Each function imports the modules that it needs when it is called, so that a program loads only what it uses.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ def open(path: str | PathLike[str], over_ranks: OverRanks = "mean") -> RunArchiv
     """Read a run (a folder with `run.json`) or an experiment.
 
     Experiments are folders of runs, files of Extra-P in any of its formats, and profiles of other tools.
-    over_ranks: combines the values of the ranks in an experiment ("mean", "max" or "sum"). A run has the values of
-    every rank.
+    over_ranks: how to combine the values of the ranks in an experiment ("mean", "max" or "sum"). A single run keeps the
+    values of every rank.
 
     Raises FormatError with the name of an unreadable file, MeasurementError for a folder without a complete run, and
-    UsageError if the values in a file are already combined in another way.
+    UsageError if a file contains only values that are already combined in another way.
     """
     from pathlib import Path
 
@@ -61,7 +61,8 @@ def run(
 
     command: the launch command, such as "mpirun -n 4 ./heat 64", or a list of its words; it runs without a shell.
     parameters: values of the parameters by name. output: the folder of the experiment. Another call with the same
-    arguments makes the next repetition. environment: further variables for the program. timeout: seconds.
+    arguments makes the next repetition. environment: further environment variables for the program. timeout: seconds
+    after which the program is stopped; None: no limit.
     counts, counters, functions, python, memory, files, filter: the options of `quipu run` with these names.
 
     Raises MeasurementError if the program cannot be started or measured. Raises RunFailed if the program fails; its
@@ -109,10 +110,11 @@ def campaign(
     keep_going: bool = False,
     keep_old: bool = False,
 ) -> CampaignResult:
-    """Run all points of a campaign file that are not complete yet, and return the outcome of each run.
+    """Run all configurations of a campaign file that are not complete yet, and return the outcome of each run.
 
-    Prints the progress on stderr; only errors if `quiet`. A failed run does not stop the other runs unless
-    `stop_on_error`; `failed` of the result lists failed runs. keep_going, keep_old: options of `quipu campaign`.
+    Prints the progress on stderr, or only errors if `quiet`. A failed run does not stop the other runs unless
+    `stop_on_error`. The attribute `failed` of the result lists the failed runs. keep_going, keep_old: options of
+    `quipu campaign`.
 
     Raises FormatError for an error in the file, MeasurementError if the build fails or another campaign uses the
     folder, and EnvironmentProblem if a scheduler or a part of Quipu is missing.
@@ -134,8 +136,8 @@ def campaign(
 def model(source: Experiment | str | PathLike[str], over_ranks: OverRanks | None = None) -> Analysis:
     """Return the models of all metrics of all call paths of an experiment.
 
-    source: an experiment from `open`, its path, or a file of `quipu model -o`. over_ranks: for a path, combines the
-    values of the ranks (default "mean"). Models are stored in the cache of the user, so that a second call is fast.
+    source: an experiment from `open`, its path, or a file of `quipu model -o`. over_ranks: for a path, how to combine
+    the values of the ranks (default "mean"). Models are stored in the cache of the user, so that a second call is fast.
 
     Raises ModelingError if there is nothing to model, UsageError for a single run, and for a path the errors of `open`.
     """
@@ -148,10 +150,11 @@ def predict(
     metric: str = "time",
     over_ranks: OverRanks | None = None,
 ) -> Evaluation:
-    """Return the predictions of one metric for all call paths at a point, which can be outside of the measurements.
+    """Return the predictions of one metric for all call paths at a point, which need not have been measured.
 
     source: a result of `model` or `open`, or a path as for `model`. at: the value of each parameter by name. Default:
-    the target that the campaign file of the experiment declares (source must then be a path).
+    the target that the campaign file of the experiment declares (source must then be a path). metric: name of the
+    metric. over_ranks: as for `model`.
 
     Raises UsageError for a point that does not fit the experiment, ModelingError if there are no models of the metric,
     and the errors of `model`.
@@ -173,7 +176,10 @@ def predict(
 def _modeled(
     source: object, over_ranks: OverRanks | None, metrics: Sequence[str] = ()
 ) -> tuple[Analysis, Experiment | None]:
-    """Return models, and the measurements that they were fitted to if these are available."""
+    """Return the models of a source, and the measurements to which they were fitted; None if there are only models.
+
+    metrics: for a path, the metrics to model; empty: all. Raises UsageError for a source of another type.
+    """
     from pathlib import Path
 
     from quipu.agent.load.kept_models import analyze_once
@@ -195,7 +201,10 @@ def _modeled(
 
 
 def _parameters(values: Mapping[str, float]) -> dict[str, float]:
-    """Convert the values, for example of numpy, to Python numbers. Raises UsageError with the name of a wrong value."""
+    """Return the values of parameters as Python numbers. The values may be NumPy numbers.
+
+    Raises UsageError with the name of an invalid parameter or value.
+    """
     from numbers import Real
 
     from quipu.modeling.documents import is_parameter

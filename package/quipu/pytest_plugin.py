@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin of pytest: every expectation of a file `expectations.toml`, or `*.expectations.toml`, is a test.
+"""A plugin of pytest that makes a test of every expectation in files `expectations.toml` or `*.expectations.toml`.
 
-pytest loads the plugin in every environment with Quipu, so it imports modules of Quipu only if it finds such a file.
-`--quipu-experiment` and `--quipu-baseline` replace the experiment and the baseline of the file.
+pytest loads the plugin in every environment in which Quipu is installed. The plugin therefore imports modules of Quipu
+only if there is a file of expectations. The options `--quipu-experiment` and `--quipu-baseline` replace the experiment
+and the baseline that the file names.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect files of expectations."""
+    """Return a collector for a file of expectations; None for other files."""
     if file_path.name == _SUFFIX or file_path.name.endswith(f".{_SUFFIX}"):
         return ExpectationsCollector.from_parent(parent, path=file_path)
     return None
@@ -37,7 +38,7 @@ class ExpectationsCollector(pytest.File):
     """One file of expectations."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Return a test for each expectation and each of its call paths."""
+        """Yield a test for each expectation and each call path to which it applies."""
         from quipu.agent.cli.check import results_of
         from quipu.modeling.errors import QuipuError
 
@@ -54,7 +55,7 @@ class ExpectationsCollector(pytest.File):
 
 
 class ExpectationItem(pytest.Item):
-    """One expectation of one call path."""
+    """The test of one expectation for one call path."""
 
     def __init__(self, *, result: CheckResult, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -67,5 +68,5 @@ class ExpectationItem(pytest.Item):
             pytest.fail("\n".join([f"{self.result.state.value}: {self.result.path}", *lines]), pytrace=False)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Return the file of expectations and the name."""
+        """Return the file of expectations, no line, and the name of the test."""
         return self.path, None, self.name

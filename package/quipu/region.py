@@ -32,7 +32,7 @@ _Result = TypeVar("_Result")
 
 
 def _native() -> ctypes.PyDLL | None:
-    """Return this process as a ctypes library if it contains the runtime of Quipu and is measured; else None."""
+    """Return this process as a ctypes library if Quipu measures it; otherwise None."""
     process = ctypes.PyDLL(None)
     try:
         if not process.quipu_active():
@@ -55,7 +55,7 @@ class region:
     """A region of the call tree: `with region(name):`, or a decorator of a function."""
 
     def __init__(self, name: str) -> None:
-        """Take the name of the region."""
+        """Create the object; the region begins with the `with` statement."""
         self.name = name
         self._bytes = name.encode(errors="replace")
 
@@ -68,12 +68,12 @@ class region:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the region, also when an exception passes."""
+        """End the region, also if the block raised an exception."""
         if _runtime is not None:
             _runtime.quipu_region_end(self._bytes)
 
     def __call__(self, function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-        """Return a function that is this region whenever it runs."""
+        """Return the function with each of its calls inside of this region."""
 
         @functools.wraps(function)
         def measured(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
@@ -87,7 +87,7 @@ class phase:
     """One iteration of a phase: `with phase("step", i):`. `quipu show --iterations step` compares the iterations."""
 
     def __init__(self, name: str, iteration: int) -> None:
-        """Take the name of the phase and the number of the iteration."""
+        """Create the object. name: of the phase. iteration: number of the iteration."""
         self._bytes = name.encode(errors="replace")
         self.iteration = iteration
 
@@ -100,7 +100,7 @@ class phase:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the iteration, also when an exception passes."""
+        """End the iteration, also if the block raised an exception."""
         if _runtime is not None:
             _runtime.quipu_phase_end(self._bytes)
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""File formats of other tools: readers and writers.
+"""Read and write the file formats of other tools.
 
-scorep_filter  Score-P filter files (which regions are measured)
+scorep_filter  filter files of Score-P, which select the regions to measure
 extrap         experiments in the formats of Extra-P
 profiles       profiles of Score-P (Cube), Caliper and HPCToolkit, one for each configuration
 stacks         call trees for viewers of profiles: folded stacks, speedscope, Chrome traces, pprof, Hatchet, Caliper
-detect         reads an experiment of another tool, whichever format it has
+detect         detects the format of an experiment of another tool, and reads it
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call graphs as JSON, as MetaCG (file format 2.0, which CaPI and PIRA read), and for Graphviz."""
+"""Write call graphs as JSON, in the file format 2.0 of MetaCG (which CaPI and PIRA read), and for Graphviz."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LINES = {CallKind.DIRECT: "solid", CallKind.VIRTUAL: "dashed", CallKind.INDIREC
 
 
 def callgraph_json(graph: CallGraph, program: str) -> dict[str, Any]:
-    """Return a call graph for JSON: its functions in order of their keys, with their callees."""
+    """Return a call graph as a JSON document: its functions, sorted by key, with their callees. program: its name."""
     callees = defaultdict(list)
     for call in graph.calls:
         callees[call.caller].append(
@@ -46,9 +46,10 @@ def _described(function: Function) -> dict[str, Any]:
 
 
 def metacg(graph: CallGraph, version: str) -> dict[str, Any]:
-    """Return a call graph in the file format 2.0 of MetaCG, whose nodes are linker names.
+    """Return a call graph in the file format 2.0 of MetaCG. version: version of Quipu.
 
-    MetaCG cannot distinguish static functions with the same name; these have their keys as names. version: of Quipu.
+    MetaCG identifies functions by their linker names. If several functions (static ones) have the same linker name,
+    their keys, which contain the file, are used instead.
     """
     bearers = Counter(function.name for function in graph.functions)
     names = [function.name if bearers[function.name] == 1 else function.key for function in graph.functions]
@@ -83,7 +84,10 @@ def metacg(graph: CallGraph, version: str) -> dict[str, Any]:
 
 
 def graphviz(graph: CallGraph) -> str:
-    """Return the functions with code that main may reach, for Graphviz; calls that are not certain are dashed."""
+    """Return the functions with code that main may reach, in the language of Graphviz.
+
+    Uncertain calls are dashed (virtual functions) or dotted (pointers to functions).
+    """
     lines = ["digraph calls {", '  node [shape=box, fontname="sans-serif"];']
     shown = [number for number, f in enumerate(graph.functions) if f.defined and graph.reachable[number]]
     for number in shown:

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convert the linker names of clang and flang to patterns for the linker names of other compilers.
 
-Quipu makes filters from the names of clang and flang; Score-P has the names of the compiler behind `scorep`. C names
-are the same for all compilers. C++ names follow the Itanium C++ ABI; compilers differ in
+Filters of Quipu contain the names of clang and flang. Score-P sees the names of the compiler that `scorep` calls. C
+names are the same for all compilers. C++ names follow the Itanium C++ ABI, but compilers differ in:
 
-- constructors and destructors: GCC may emit another variant (5.1.4.3),
+- constructors and destructors: GCC may emit another variant (section 5.1.4.3 of the ABI),
 - lambdas in functions that are not inline: clang numbers them (`$_0`), GCC writes their parameters (`UliE_`),
 - template parameters that depend on others: clang 18 and later write their kind (`Tn`, for example for
   `enable_if_t<...> = 0`), GCC before 14 does not.
 
-Back references count earlier parts of a name. If these parts are unknown, a wildcard replaces the rest. Fortran: flang
-writes _QMmodPproc, _QMmodSsubPproc, _QMmodFhostPproc, _QQmain (flang's document BijectiveInternalNameUniquing).
-gfortran writes __mod_MOD_proc, __mod.sub_MOD_proc, proc.N, MAIN__ and, for ENTRY statements, master.N.proc_, with its
-own numbers N.
+Names contain back references, which are numbers of earlier parts of the name. If the earlier parts differ between
+compilers, the later numbers do, too. A wildcard then replaces the rest of the name.
+
+Fortran names: flang writes _QMmodPproc, _QMmodSsubPproc, _QMmodFhostPproc and _QQmain (BijectiveInternalNameUniquing in
+the documentation of flang). gfortran writes __mod_MOD_proc, __mod.sub_MOD_proc, proc.N, MAIN__ and, for procedures with
+ENTRY statements, master.N.proc_. The numbers N do not follow from the names of flang.
 """
 
 from __future__ import annotations
@@ -36,11 +38,12 @@ _TOKEN = re.compile(
 
 
 def patterns_for(name: str, compiler: str) -> tuple[str, ...]:
-    """Return the patterns of a filter for a function of clang or flang, in the naming of another compiler.
+    """Return the patterns of a filter that match a function in the naming of a compiler.
 
-    compiler: one of `COMPILERS`. A pattern also matches other functions in two cases: internal procedures of Fortran of
-    the same name in other hosts, and lambdas of the same function. Handles of MPI match the handles of every MPI, so
-    that a filter from a simulation works for the real program.
+    name: linker name by clang or flang. compiler: one of `COMPILERS`. The patterns also match other functions in two
+    cases: internal procedures of Fortran with the same name in other host procedures, and other lambdas in the same
+    function. Types of MPI handles in a name match the handle types of every MPI. A filter that was made from a
+    simulation therefore also works for the program with another MPI.
     """
     if compiler == "clang":
         plain = escape(name)
@@ -59,7 +62,7 @@ def patterns_for(name: str, compiler: str) -> tuple[str, ...]:
 
 
 def _tokens(name: str) -> Iterator[re.Match[str]]:
-    """Yield the parts of a C++ linker name that distinguish compilers; none is inside of an identifier."""
+    """Yield the parts of a C++ linker name in which compilers differ (see above), outside of identifiers."""
     at = 0
     while found := _TOKEN.match(name, at):
         at = found.end() + int(found["length"] or 0)
@@ -68,6 +71,7 @@ def _tokens(name: str) -> Iterator[re.Match[str]]:
 
 
 def _itanium(name: str) -> tuple[str, ...]:
+    """Return the patterns for a C++ linker name of clang in the naming of GCC."""
     variant: re.Match[str] | None = None
     for token in _tokens(name):
         if token.lastgroup == "variant":
@@ -82,7 +86,7 @@ def _itanium(name: str) -> tuple[str, ...]:
 
 
 def _with_variants(name: str, variant: re.Match[str] | None, rest: str) -> tuple[str, ...]:
-    """Return a name with all variants of the constructor or destructor in it, and a pattern for its rest."""
+    """Return patterns for a name, one for each variant of the constructor or destructor in it. rest: end of a pattern."""
     if variant is None:
         return (escape(name) + rest,)
     before, after = name[: variant.start() + 1], name[variant.end() :]
@@ -90,6 +94,7 @@ def _with_variants(name: str, variant: re.Match[str] | None, rest: str) -> tuple
 
 
 def _gfortran(name: str) -> str:
+    """Return the pattern for a Fortran linker name of flang (_QM…) in the naming of gfortran."""
     parts = _PART.findall(name[2:])
     if "".join(kind + text for kind, text in parts) != name[2:] or not parts or parts[-1][0] != "P":
         return escape(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detect the format of a file or folder by its content, or else by its suffix, and read it."""
+"""Read a file or folder of another tool; detect its format by its content, otherwise by its suffix."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PARSERS = {
 }
 _SUFFIXES = {".json": "Extra-P JSON", ".jsonl": "Extra-P JSON Lines", ".txt": "Extra-P text"}
 _MODELS = re.compile(rb'\s*\{\s*"format"\s*:\s*"quipu-models"')
-# A longer first line is a whole file without line breaks, not one measurement.
+# In bytes. A longer first line is not one measurement of a format with one measurement per line.
 _LONGEST_RECORD = 1 << 16
 _READ = f"{', '.join(PARSERS)}, .extra-p, and profiles of Cube, Caliper or HPCToolkit"
 _HEAD = 4096  # bytes at the beginning that distinguish text from binary files
@@ -44,7 +44,7 @@ _TAR_AT, _TAR = 257, b"ustar"
 
 
 def is_folder_of_others(path: Path) -> bool:
-    """Return whether a folder has profiles of another tool (Cube, Caliper, HPCToolkit), without runs of Quipu."""
+    """Return whether a folder has profiles of another tool (Cube, Caliper, HPCToolkit) and no runs of Quipu."""
     if not path.is_dir() or (path / "run.json").exists() or any(path.glob("*/run.json")):
         return False
     return holds_profiles(path) or bool(caliper_files(path)) or bool(databases(path))
@@ -63,12 +63,11 @@ def read_experiment(path: Path | str, over_ranks: Over = "mean") -> Experiment:
     """Return the experiment in a file of Extra-P (any of its formats, also gzip), or in profiles of other tools.
 
     Profiles of other tools are Cube profiles, files of Caliper, databases of HPCToolkit, and folders of these.
-    over_ranks: combines the ranks of profiles; other formats have one value for all ranks.
+    over_ranks: how to combine the ranks of profiles; the formats of Extra-P have one value for all ranks. A
+    configuration without any value is left out, and a note of the experiment names it.
 
-    Configurations without any value are left out, with a note.
-
-    Raises FormatError with the file and, if the format has lines, the wrong line; UsageError if `over_ranks` is not
-    "mean" for a format without ranks.
+    Raises FormatError with the file and, for formats with lines, the invalid line. Raises UsageError if `over_ranks` is
+    not "mean" for a format without ranks.
     """
     return _measured(_read(Path(path), over_ranks))
 
@@ -92,7 +91,7 @@ def _read(path: Path, over_ranks: Over) -> Experiment:
 
 
 def _measured(experiment: Experiment) -> Experiment:
-    """Return the configurations that have a value of some metric, with a note that names the others."""
+    """Return an experiment without the configurations that have no value, with a note that names them."""
     known = [np.isfinite(values).any(axis=(0, 2)) for values in experiment.values.values()]
     use = np.any(known, axis=0)
     if use.all() or not use.any():
@@ -126,7 +125,7 @@ def _experiment(path: Path, content: bytes) -> Experiment:
 
 
 def _check_text(path: Path, head: bytes) -> None:
-    """Raise FormatError, with the format if it is known, if the beginning of a file is not text."""
+    """Raise FormatError if the first bytes of a file are not text. The error names the format if it is known."""
     if _EXTRAP_3 in head:
         raise FormatError(
             path,
@@ -138,7 +137,10 @@ def _check_text(path: Path, head: bytes) -> None:
 
 
 def format_of(text: str, name: str = "") -> str | None:
-    """Return the format of a text (a key of `PARSERS`) by its content, or else by its file name; None if unknown."""
+    """Return the format of a text (a key of `PARSERS`); None if unknown.
+
+    The content decides. If it does not, the name of the file decides. name: of the file.
+    """
     first = next((line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")), "")
     if first.split(maxsplit=1)[:1] and first.split(maxsplit=1)[0] in KEYWORDS:
         return "Extra-P text"
@@ -159,6 +161,7 @@ def format_of(text: str, name: str = "") -> str | None:
 
 
 def _object(line: str) -> dict[str, Any] | None:
+    """Return the JSON object in a line; None if the line is not a JSON object."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):

@@ -12,24 +12,29 @@ from quipu.modeling.callgraph import Function
 
 @dataclass(frozen=True)
 class GccOptions:
-    """Options for GCC that exclude functions. measured_too: unselected functions that GCC cannot exclude separately."""
+    """Options for GCC that exclude functions from instrumentation.
+
+    measured_too: functions that are not selected, but that GCC cannot exclude without excluding a selected function.
+    """
 
     options: tuple[str, ...]
     measured_too: tuple[str, ...]
 
 
 def gcc_options(functions: Iterable[Function], kept: Iterable[str]) -> GccOptions:
-    """Return the options with which gcc instruments only the functions with these linker names, as far as possible.
+    """Return the options with which GCC instruments only selected functions, as far as possible.
 
-    GCC excludes a function if an entry of its list is any part of the displayed name, or of the path of the source file
-    in the command line. If a name or path is part of the name or path of a kept function, it therefore cannot be an
-    entry. Commas are escaped.
+    functions: all functions of the program. kept: linker names of the selected functions.
+
+    GCC excludes a function if an entry of its lists is a part of the displayed name of the function, or of the path of
+    its source file on the command line. A name that is part of the name of a selected function therefore cannot be an
+    entry. The same holds for paths.
     """
     wanted = frozenset(kept)
     all_of_them = [function for function in functions if function.defined]
     names = [_shown(function.display) for function in all_of_them if function.name in wanted]
     kept_files = {function.file for function in all_of_them if function.name in wanted}
-    # The command line of the compiler may contain any last part of a path.
+    # The path on the command line of the compiler may be relative, so only the name of the file is an entry.
     ends = {f.file: f.file.rpartition("/")[2] for f in all_of_them if f.file}
     files = {file: end for file, end in ends.items() if not any(end in other for other in kept_files)}
     dropped = {_shown(f.display) for f in all_of_them if not (f.name in wanted or f.file in files or f.start)}
@@ -43,7 +48,7 @@ def gcc_options(functions: Iterable[Function], kept: Iterable[str]) -> GccOption
 
 
 def _shown(display: str) -> str:
-    """Return the form of a name that GCC compares: without parameters, and without the result type of templates."""
+    """Return the form of a displayed name that GCC compares with its lists: without parameters and result type."""
     text = _LAMBDA.sub("{lambda}", display.replace("(anonymous namespace)", "{anonymous}"))
     start = depth = at = 0
     in_operator = False
@@ -61,7 +66,7 @@ def _shown(display: str) -> str:
 
 
 def _part(shown: str) -> str:
-    """Return the part of a name that clang and GCC write in the same way: without template arguments."""
+    """Return the part of a name that clang and GCC write equally: the part without template arguments."""
     if shown.endswith(">") and "operator" not in shown:
         depth = 0
         for at in range(len(shown) - 1, -1, -1):
@@ -82,5 +87,5 @@ def _joined(texts: Sequence[str]) -> str:
 
 
 def name_list(names: Iterable[str]) -> str:
-    """Return sorted linker names, one per line, for CaPI and XRay's tools."""
+    """Return sorted linker names, one per line, as CaPI and the tools of XRay read them."""
     return "".join(f"{name}\n" for name in sorted(set(names)))

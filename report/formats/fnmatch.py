@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Match patterns of Score-P filter files, with the rules of fnmatch(3) without flags, in the C locale.
+"""Match names with patterns of Score-P filter files, by the rules of fnmatch(3) without flags in the C locale.
 
-The standard module `fnmatch` supports neither backslash escapes nor character classes such as `[[:alpha:]]`, so
-patterns are translated here. Bytes are compared, because Score-P, the compiler and the runtime read filters without a
-call of setlocale(3).
+The standard module `fnmatch` supports neither backslash escapes nor character classes such as `[[:alpha:]]`. This
+module therefore translates patterns to regular expressions. It compares bytes, because Score-P, the compiler pass and
+the runtime match filters in the C locale: they do not call setlocale(3).
 
 Source: POSIX.1-2017, XCU 2.13 (pattern matching notation) and XBD 9.3.5 (bracket expression).
 """
@@ -51,7 +51,10 @@ def _bytes(text: str) -> bytes:
 
 
 def translate(pattern: bytes) -> bytes:
-    """Return a regular expression for a whole name. A single backslash at the end matches nothing."""
+    """Return a regular expression that matches the same whole names as a pattern.
+
+    A pattern that ends with a single backslash matches nothing.
+    """
     out: list[bytes] = []
     at = 0
     while at < len(pattern):
@@ -80,7 +83,10 @@ def translate(pattern: bytes) -> bytes:
 
 
 def _bracket(pattern: bytes, at: int) -> tuple[bytes, int] | None:
-    """Translate a bracket expression whose `[` is before `at`; None if it is not closed."""
+    """Return the translation of the bracket expression that begins before `at`, and the index after it.
+
+    The result is None if the expression is not closed.
+    """
     negated = pattern[at : at + 1] in (b"!", b"^")
     at += negated
     first = at
@@ -120,7 +126,7 @@ def _bracket(pattern: bytes, at: int) -> tuple[bytes, int] | None:
 
 
 def _member(pattern: bytes, at: int) -> tuple[int, int] | None:
-    """Return one character of a bracket expression, unescaped, and the index after it."""
+    """Return the byte at `at` in a bracket expression, without escape, and the index after it; None at the end."""
     for mark in (b".", b"="):  # [.x.] and [=x=] with one character
         if pattern[at : at + 2] == b"[" + mark and pattern[at + 3 : at + 5] == mark + b"]":
             return pattern[at + 2], at + 5
