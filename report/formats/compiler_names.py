@@ -86,7 +86,10 @@ def _itanium(name: str) -> tuple[str, ...]:
 
 
 def _with_variants(name: str, variant: re.Match[str] | None, rest: str) -> tuple[str, ...]:
-    """Return patterns for a name, one for each variant of the constructor or destructor in it. rest: end of a pattern."""
+    """Return the patterns for a name: one for each variant of the constructor or destructor in it.
+
+    variant: None if there is none. rest: end of each pattern.
+    """
     if variant is None:
         return (escape(name) + rest,)
     before, after = name[: variant.start() + 1], name[variant.end() :]

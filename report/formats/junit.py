@@ -16,7 +16,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 
 def junit_xml(title: str, results: Sequence[CheckResult]) -> str:
-    """Return a test suite with one test per result; failed results are failures, undecided results are errors."""
+    """Return a test suite with one test per result. Failed results are failures, undecided results are errors."""
     failed, undecided = (sum(one.state is state for one in results) for state in (State.FAILED, State.UNDECIDED))
     counts = {"tests": str(len(results)), "failures": str(failed), "errors": str(undecided)}
     suites = ElementTree.Element("testsuites", {"name": "quipu check", **counts})

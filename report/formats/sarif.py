@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the results of a check as SARIF 2.1.0 (OASIS, 27 March 2020), which GitHub and others show at source lines."""
+"""Write the results of a check as SARIF 2.1.0 (OASIS, 27 March 2020), which GitHub and others show in the source."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _RULES = {
 def sarif_json(results: Sequence[CheckResult], root: Path, version: str, beside: Path) -> dict[str, Any]:
     """Return a SARIF log with one result for each expectation that does not hold.
 
-    root: paths below this folder are relative to it. beside: the file of expectations; it is the location of results
-    without source file, because viewers do not show results without location.
+    root: paths of files in this folder are written relative to it. version: of Quipu. beside: the file of expectations.
+    It is the location of results without a source file, because viewers do not show results without a location.
     """
     names = list(_RULES)
     driver = {

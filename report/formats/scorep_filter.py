@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read and write Score-P filter files, which select the measured regions.
+"""Read and write filter files of Score-P, which select the regions to measure.
 
 Grammar (Score-P 8.4):
 
@@ -8,10 +8,12 @@ Grammar (Score-P 8.4):
     regions := "SCOREP_REGION_NAMES_BEGIN" { rule { "MANGLED" | "DEMANGLED" | pattern } } "SCOREP_REGION_NAMES_END"
     rule    := "EXCLUDE" | "INCLUDE"
 
-Tokens are separated by space, tab and newline. A backslash makes a space, a tab or a `#` part of a token; it stays in
-the pattern, where fnmatch(3) interprets it. The writer writes linker names as MANGLED patterns, because these have the
-same meaning at compile time and at run time, for C, C++ and Fortran, in Score-P and in Quipu. Other names, for example
-from measurements of other tools, are written as DEMANGLED in a separate block.
+Tokens are separated by spaces, tabs and newlines. A backslash before a space, a tab or a `#` makes this character a
+part of the token. The backslash stays in the pattern, where fnmatch(3) interprets it.
+
+The writer writes linker names as MANGLED patterns. These have the same meaning at compile time and at run time, in C,
+C++ and Fortran, for Score-P and for Quipu. The writer writes other names, for example from measurements of other tools,
+as DEMANGLED patterns in a separate block.
 """
 
 from __future__ import annotations
@@ -42,7 +44,10 @@ MARK = "# Score-P filter written by Quipu"
 
 @dataclass(frozen=True)
 class Rule:
-    """One pattern of a filter. mangled: it applies to the linker name of a region, otherwise to the displayed name."""
+    """One pattern of a filter.
+
+    exclude: whether it excludes or includes. mangled: whether it applies to linker names or to displayed names.
+    """
 
     pattern: str
     exclude: bool
@@ -59,9 +64,9 @@ class Filter:
     def includes(self, region: Region) -> bool:
         """Return whether a region is measured: neither its file nor its name is excluded.
 
-        A region is included at first; the rules apply in order. MPI regions are always measured. File rules do not
-        apply to regions without a known file. For the body of an OpenMP construct, rules for the names of its function
-        apply, too.
+        A region is included at first. Then the rules apply in their order, and the last rule that matches decides. MPI
+        regions are always measured. File rules do not apply to a region whose file is unknown. The rules for a function
+        also apply to the bodies of OpenMP constructs in this function.
         """
         if region.kind is RegionKind.MPI:
             return True
@@ -83,6 +88,7 @@ def function_of_construct(name: str) -> str:
 
 
 def _excluded(rules: tuple[Rule, ...], names: Sequence[str], mangled: Sequence[str]) -> bool:
+    """Return whether rules exclude a region. names, mangled: its displayed names and its linker names."""
     excluded = False
     for rule in rules:
         if rule.exclude != excluded and any(matches(rule.pattern, one) for one in (mangled if rule.mangled else names)):
@@ -102,7 +108,7 @@ def read_filter(path: str | Path) -> Filter:
 
 
 def parse_filter(text: str, source: object = "filter") -> Filter:
-    """Parse the text of a filter file; `source` names it in errors (FormatError)."""
+    """Parse the text of a filter file. Raises FormatError with `source` and the line of a syntax error."""
     parser = _Parser(source)
     for number, line in enumerate(text.split("\n"), start=1):
         parser.line = number
@@ -181,13 +187,15 @@ def _tokens(line: str, parser: _Parser) -> list[str]:
 def format_filter(
     names: Iterable[str], comments: Iterable[str] = (), compiler: str = "clang", dropped: Iterable[str] = ()
 ) -> str:
-    """Return the text of a filter that measures only the regions with these linker names, in the portable form.
+    """Return the text of a filter that measures only the regions with these names. Names are sorted and escaped.
 
-    dropped: excluded regions; for an OpenMP construct in a measured function the filter has a separate rule.
+    - names: linker names. Names that cannot be linker names (`demangled`) are compared with displayed names.
+    - comments: texts for the header of the file.
+    - compiler: the filter contains the linker names that this compiler writes (`patterns_for`).
+    - dropped: linker names of excluded regions. An excluded OpenMP construct in a measured function gets a separate
+      rule, because the rule of its function would include it.
 
-    Names that are not linker names (`demangled`) are compared with displayed names. compiler: the compiler with whose
-    linker names the filter is written, see `patterns_for`. Names are sorted and escaped. Each of `comments` becomes a
-    line of the header. Raises UsageError for an empty name, which is impossible in a filter file.
+    Raises UsageError for an empty name, which is impossible in a filter file.
     """
     header = [MARK, *(f"# {line}" for comment in comments for line in comment.splitlines())]
     given = set(names)
@@ -204,7 +212,7 @@ def format_filter(
 
 
 def demangled(names: Iterable[str]) -> list[str]:
-    """Return, sorted, the names that are not linker names of C, C++ or Fortran (with blanks, brackets or ::)."""
+    """Return, sorted, the names that cannot be linker names, because they contain blanks, brackets or ::."""
     return sorted({name for name in names if _NO_LINKER_NAME.search(name)})
 
 
@@ -214,7 +222,10 @@ def exclusion(name: str) -> str:
 
 
 def _shown(character: str) -> str:
-    """Return a character of a pattern for a filter file; `?` for characters that control a terminal."""
+    """Return a character of a pattern as written in a filter file.
+
+    A character that controls a terminal becomes one `?` for each of its bytes, because patterns match bytes.
+    """
     if character in " \t#":
         return "\\" + character
     if printable(character) == character and character not in "\n\0":
@@ -223,12 +234,12 @@ def _shown(character: str) -> str:
 
 
 def _checked(pattern: str) -> str:
-    """Return a pattern for a filter file. Raises UsageError for a pattern that is impossible in a filter file."""
+    """Return a pattern as written in a filter file. Raises UsageError for an empty pattern."""
     if not pattern:
         raise UsageError("a region has an empty name, which a filter file cannot contain")
     if pattern in KEYWORDS:
         return "\\" + pattern
     text = "".join(map(_shown, pattern))
-    if pattern.endswith("\\"):  # a backslash before a line end is a syntax error, in brackets it is not the last
+    if pattern.endswith("\\"):  # a backslash at the end of a line is a syntax error; the brackets avoid it
         return text[:-2] + "[\\\\]"
     return text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write an experiment as one table in CSV or Parquet: a row for each call path, configuration and repetition."""
+"""Write an experiment as a table in CSV or Parquet: one row for each call path, configuration and repetition."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 _FORMULA = ("=", "+", "-", "@")
 EXPORTED = {"quipu.export": "experiment"}
-"""Metadata that mark a Parquet file as an export, so that it may be overwritten."""
+"""Metadata of a Parquet file that Quipu exported. A later export may overwrite a file with this metadata."""
 
 
 def table_of(experiment: Experiment) -> Table:
-    """Return the exclusive values of all metrics, one column per metric (`table_columns`); missing values are empty.
+    """Return a table with the exclusive values of all metrics, one column per metric (`table_columns`).
 
-    Rows without any value are left out. Repetitions count from 1.
+    Missing values are empty cells. Rows without any value are left out. Repetitions count from 1.
     """
     import pyarrow
 
@@ -44,9 +44,9 @@ def table_of(experiment: Experiment) -> Table:
 
 
 def csv(experiment: Experiment) -> bytes:
-    """Return the table as CSV (RFC 4180) in UTF-8, with all digits.
+    """Return the table as CSV (RFC 4180) in UTF-8, with all digits of the numbers.
 
-    A text that a spreadsheet would treat as a formula gets a leading apostrophe (OWASP, CSV injection).
+    A text that a spreadsheet would execute as a formula gets an apostrophe at its begin (OWASP, CSV injection).
     """
     import pyarrow
     from pyarrow.csv import write_csv
@@ -60,7 +60,7 @@ def csv(experiment: Experiment) -> bytes:
 
 
 def parquet(experiment: Experiment) -> bytes:
-    """Return the table as a file of Parquet."""
+    """Return the table as the content of a Parquet file."""
     from pyarrow.parquet import write_table
 
     content = io.BytesIO()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write efficiencies as a table in the layout of TALP (DLB, `--talp-output-file=FILE.csv`): times in nanoseconds.
+"""Write efficiencies as CSV in the layout of TALP (module of DLB, `--talp-output-file=FILE.csv`), times in nanoseconds.
 
-A row is a region of a run; the whole program is called Global. Columns of GPUs and unmeasured counters are 0. For
-hybrid programs, the efficiencies of MPI and OpenMP are those of the multiplicative model.
+A row is a region of a run; the whole program is called Global. Columns of GPUs and of counters that were not measured
+are 0. For programs with MPI and OpenMP, the parallel efficiency is the product of the efficiencies of MPI and OpenMP.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RATIOS = ("Efficiency", "Balance")
 
 
 def talp_csv(runs: Iterable[tuple[RunTimes, Factors]], scopes: Sequence[int] = (-1,)) -> str:
-    """Return a header row and a row for each scope of each run. A scope is a call path; -1: the program."""
+    """Return a header row, and a row for each scope of each run. scopes: indices of call paths; -1: the program."""
     lines = [",".join(COLUMNS)]
     for run, factors in runs:
         lines += [",".join(_row(run, factors, scope)) for scope in scopes]
@@ -105,13 +105,16 @@ def _names(run: RunTimes) -> list[str]:
 
 
 def _forks(run: RunTimes) -> NDArray[np.bool_]:
-    """Return, for each call path, whether it is a parallel region of OpenMP."""
+    """Return whether each call path is a parallel region of OpenMP, shape (call paths,)."""
     forks = np.array([name.startswith(_FORKS) for name in _names(run)], dtype=bool)
     return np.asarray(forks & (run.kinds == RegionKind.OPENMP.value))
 
 
 def _openmp_times(run: RunTimes, scope: int) -> tuple[float, float, float]:
-    """Return seconds of all threads that are not useful: waiting in OpenMP, start of teams, and outside of teams."""
+    """Return the seconds, summed over threads, that are not useful work.
+
+    They are (1) waiting in OpenMP constructs, (2) starting teams of threads, (3) idle threads outside of teams.
+    """
     if run.thread_time is None:
         return 0.0, 0.0, 0.0
     openmp, forks = run.kinds == RegionKind.OPENMP.value, _forks(run)
@@ -124,7 +127,10 @@ def _openmp_times(run: RunTimes, scope: int) -> tuple[float, float, float]:
 
 
 def _of_nodes(run: RunTimes, scope: int) -> float:
-    """Return the largest time outside of MPI of a node (mean over its ranks); the total mean if ranks are unknown."""
+    """Return the time outside of MPI of the node on which it is largest (seconds, mean over the ranks of the node).
+
+    If the values of single ranks are unknown, return the mean over all ranks.
+    """
     columns = run.time.only(~run.mpi).values
     if columns is None or not run.node.size:
         return float(run.outside.mean[scope])

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats of Extra-P: readers of all its formats, writers of JSON and JSON Lines.
+"""Read all formats of Extra-P, and write its formats JSON and JSON Lines.
 
-text, json_experiment (and json_numbered, its older form), json_lines (and Talpas), archive (.extra-p): text or bytes to
-an experiment. write: experiments to JSON and JSON Lines.
+The modules text, json_experiment (and json_numbered, an older form), json_lines (and Talpas) and archive (.extra-p)
+convert the content of a file to an experiment. The module write converts an experiment to JSON or JSON Lines.
 
-Values of call paths are read as exclusive values. Extra-P itself does not distinguish exclusive and inclusive values.
+The readers treat values as exclusive, because Extra-P does not distinguish exclusive and inclusive values.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extra-P's own experiment files (.extra-p): a ZIP archive with experiment.json, and values in numpy's format.
+"""Read experiment files of Extra-P 4 (.extra-p): ZIP archives with experiment.json, and arrays in NumPy's format.
 
-Members are read by name into memory, never unpacked to disk; nothing in them is executed or unpickled.
+The reader reads members of the archive by name into memory. It unpacks nothing to disk, and executes and unpickles
+nothing.
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ _NOTE = "only means over repetitions are in the file: extrap --keep-values keeps
 
 
 def parse_archive(content: bytes, source: object, name: str) -> Experiment:
-    """Return the measurements in the bytes of a .extra-p file; models in it are not used.
+    """Return the measurements in the bytes of a .extra-p file; its models are ignored. name: of the experiment.
 
-    The file contains single repetitions if Extra-P was set to keep them. They are used if their mean is the stored mean
-    (Extra-P may have added up call paths later); otherwise the mean is used. Raises FormatError for a damaged file.
+    The file contains the values of single repetitions only if Extra-P was set to keep them. The reader uses them if
+    their mean equals the stored mean. Otherwise it uses the mean, because Extra-P may have added up call paths after
+    storing the values. Raises FormatError for a damaged file.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -51,7 +53,7 @@ def parse_archive(content: bytes, source: object, name: str) -> Experiment:
 
 
 class _Members:
-    """The members of a ZIP archive, and the arrays in those with values."""
+    """Reads the members of a ZIP archive, and the arrays of values in them."""
 
     def __init__(self, archive: zipfile.ZipFile, source: object) -> None:
         self.archive = archive
@@ -74,7 +76,7 @@ class _Members:
         return b"".join(parts)
 
     def array(self, place: Any, what: str) -> FloatArray:
-        """Return the array at [chunk, index]. Raises FormatError with the measurement `what`."""
+        """Return the array at place [chunk, index]. Raises FormatError, which names the measurement `what`."""
         if not isinstance(place, list) or len(place) != 2 or not all(type(part) is int and part >= 0 for part in place):
             raise FormatError(self.source, f'{what}: "values" is not [chunk, index]')
         chunk, index = place
@@ -92,7 +94,7 @@ class _Members:
 
 
 def _array(content: bytes, start: int) -> FloatArray | None:
-    """Return the array at an offset of a file in numpy's format 1.0; None if there is no array."""
+    """Return the array at offset `start` of `content`, in NumPy's format 1.0; None if there is no valid array."""
     if content[start : start + 8] != _ARRAY_MAGIC or start + 10 > len(content):
         return None
     (length,) = struct.unpack_from("<H", content, start + 8)
@@ -132,7 +134,10 @@ def _collect(members: _Members, source: object) -> Collector:
 
 
 def _per_repetition(values: FloatArray) -> list[float]:
-    """Return one value per repetition (first axis; the others are ranks, threads); none if not all are finite."""
+    """Return the mean of each repetition; an empty list if not all values are finite.
+
+    values: the first axis is the repetition, further axes are ranks and threads.
+    """
     if not values.size or not np.all(np.abs(values) < 1e300):
         return []
     flat = values.reshape(values.shape[0] if values.ndim else 1, -1)

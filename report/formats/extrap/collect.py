@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collect single measurements, in any order, into one experiment."""
+"""Collect single measurements in any order into an experiment. The readers of all formats of Extra-P use this module.
+
+In the functions, `source` and `line` are the file and line for errors, and `what` names the entry at fault.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,14 @@ from quipu.modeling.metrics import metric_named
 
 DEFAULT_CALLPATH = "<root>"
 DEFAULT_METRIC = "<default>"
-"""Extra-P's name for the call path and the metric of measurements without a name."""
+"""The names by which Extra-P calls a call path and a metric without a name."""
 
-_MOST_VALUES = 1 << 20
-_ENTRY_BYTES, _NUMBER_BYTES = 300, 32  # of a dictionary's entry with key and value, and of a number in a list
+_MOST_VALUES = 1 << 20  # repetitions of a measurement
+_ENTRY_BYTES, _NUMBER_BYTES = 300, 32  # memory of an entry of a dictionary with its value, and of a number in a list
 
 
 def number(value: Any, source: object, what: str, line: int | None = None) -> float:
-    """Return a finite number, or NaN (JSON null or NaN) for a missing one. Raises FormatError for other values."""
+    """Return a value as a finite number; NaN if it is None or NaN (missing). Raises FormatError for other values."""
     if value is None:
         return math.nan
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -40,11 +43,15 @@ def number(value: Any, source: object, what: str, line: int | None = None) -> fl
 
 
 def repetitions(value: Any, source: object, what: str, line: int | None = None) -> list[float]:
-    """Return the values of all repetitions: a number, a list, or a list with a list per repetition (their mean)."""
+    """Return one number per repetition. Raises FormatError for a value that is not a number.
+
+    value: a number, a list with an entry per repetition, or a single entry. An entry is a number or a list of the
+    values of ranks or threads, whose mean counts.
+    """
     if not isinstance(value, list):
         return [number(value, source, what, line)]
     if all(type(entry) is float for entry in value) and math.isfinite(sum(value)):
-        return value  # the common case, which the checks below would slow down
+        return value  # fast return for the usual case
     if len(value) > _MOST_VALUES:
         raise FormatError(source, f"{what}: more than {_MOST_VALUES} repetitions", line)
     found = []
@@ -59,7 +66,7 @@ def repetitions(value: Any, source: object, what: str, line: int | None = None) 
 
 
 def text_of(value: Any, source: object, what: str, line: int | None = None) -> str:
-    """Return a name, or raise FormatError."""
+    """Return a value that is a text. Raises FormatError for another value."""
     if not isinstance(value, str):
         raise FormatError(source, f"{what}: {_short(value)} is not a name: write it in quotes", line)
     return value
@@ -71,7 +78,7 @@ def _short(value: Any) -> str:
 
 
 class TreeBuilder:
-    """Build a call tree from single call paths."""
+    """Builds a call tree from single call paths."""
 
     def __init__(self) -> None:
         self._regions: dict[str, Region] = {}
@@ -81,7 +88,7 @@ class TreeBuilder:
         return len(self._nodes)
 
     def node(self, parent: int, region: Region) -> int:
-        """Return the number of the call path of a region below `parent` (-1: a root); add it if it is new."""
+        """Return the index of the call path of a region below `parent` (-1: a root); add the call path if it is new."""
         self._regions.setdefault(region.name, region)
         return self._nodes.setdefault((parent, region.name), len(self._nodes))
 
@@ -94,7 +101,10 @@ class TreeBuilder:
 
 
 class Collector:
-    """Collect measurements in any order; `experiment` returns all of them."""
+    """Collects measurements in any order; `experiment` returns all of them.
+
+    values: repetitions of each measurement, by metric, call path and configuration (indices).
+    """
 
     def __init__(self, source: object, parameters: Sequence[str], line: int | None = None) -> None:
         self.source = source
@@ -107,7 +117,10 @@ class Collector:
         self._cost = current()
 
     def _parameter_names(self, given: Sequence[str], line: int | None) -> tuple[str, ...]:
-        """Return names that can be typed in a shell, with only letters, digits and underscores."""
+        """Return the names of the parameters with `_` instead of characters that are awkward in a shell.
+
+        Raises FormatError if there are no names or two equal names.
+        """
         names = []
         for name in given:
             typed = re.sub(r"[^A-Za-z0-9_]", "_", name.strip())
@@ -122,7 +135,10 @@ class Collector:
         return tuple(names)
 
     def point(self, values: Any, what: str, line: int | None = None) -> int:
-        """Return the number of a configuration given as a list of one number per parameter (or a single number)."""
+        """Return the index of a configuration; add the configuration if it is new. Raises FormatError if it is invalid.
+
+        values: a list with one number per parameter; for one parameter also the number alone.
+        """
         entries = values if isinstance(values, list | tuple) else [values]
         if len(entries) != len(self.parameters):
             raise FormatError(
@@ -139,7 +155,7 @@ class Collector:
         return self._points.setdefault(place, len(self._points))
 
     def add(self, callpath: str, metric: str, point: int, values: list[float]) -> None:
-        """Append repetitions of a metric of a call path ("main->foo") at a configuration."""
+        """Append repetitions of a metric of a call path ("main->foo"). point: index of the configuration."""
         if not values:
             return
         node = self._nodes.get(callpath)
@@ -164,9 +180,9 @@ class Collector:
         return node
 
     def experiment(self, name: str, notes: Sequence[str] = ()) -> Experiment:
-        """Return all measurements; points are in ascending order, missing values are NaN.
+        """Return an experiment with all measurements. Configurations are in ascending order; missing values are NaN.
 
-        Raises FormatError if there are no measurements, or too many for the memory limit.
+        name: of the experiment. Raises FormatError if there are no measurements, or too many for the memory limit.
         """
         if not self.values:
             raise FormatError(self.source, "contains no measurements")
@@ -185,6 +201,10 @@ class Collector:
         )
 
     def _dense(self, metric: str, place: np.ndarray[Any, np.dtype[np.int64]]) -> FloatArray:
+        """Return the values of a metric, shape (call paths, configurations, repetitions).
+
+        place: position of each configuration in ascending order.
+        """
         places = self.values[metric]
         most = max(len(values) for by_point in places.values() for values in by_point.values())
         shape = (len(self._tree), place.size, most)
@@ -198,7 +218,7 @@ class Collector:
 
 
 def kind_of(name: str) -> RegionKind:
-    """Return the kind of a region by its name: MPI operations, and OpenMP constructs with the names of Score-P."""
+    """Return the kind of a region by its name: MPI operation, OpenMP construct (names of Score-P), or function."""
     if re.match(r"P?MPI_[A-Z]", name):
         return RegionKind.MPI
     return RegionKind.OPENMP if name.startswith("!$omp") else RegionKind.FUNCTION

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the text of a file of another tool; gzip is decompressed in pieces."""
+"""Decompress and decode the content of a file of another tool."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _CHUNK = 1 << 20
 
 
 def unpacked(raw: bytes, source: object) -> bytes:
-    """Return the bytes of a file, decompressed if it is a gzip file. Raises FormatError if that is damaged.
+    """Return the bytes of a file, decompressed if it is a gzip file. Raises FormatError if the gzip file is damaged.
 
-    The size of each decompressed piece is counted towards the memory limit.
+    The file is decompressed in pieces, so that the memory limit also ends the decompression of a huge file.
     """
     if not raw.startswith(_GZIP):
         return raw
     parts: list[bytes] = []
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(raw)) as file:  # it may have several members
+        with gzip.GzipFile(fileobj=io.BytesIO(raw)) as file:  # also reads files with several members
             while part := file.read(_CHUNK):
                 current().spend(len(part))
                 current().check_time()
@@ -36,7 +36,7 @@ def unpacked(raw: bytes, source: object) -> bytes:
 
 
 def decode(content: bytes, source: object) -> str:
-    """Decode UTF-8 without a byte order mark. Raises FormatError with the line of the first invalid byte."""
+    """Return UTF-8 bytes as text without a byte order mark. Raises FormatError with the line of an invalid byte."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

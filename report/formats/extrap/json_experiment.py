@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extra-P JSON: one object with parameters and measurements, in the current form or in the older numbered form."""
+"""Read Extra-P JSON: an object with parameters and measurements, in the current form or the older numbered form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def parse_json(text: str, source: object, name: str) -> Experiment:
     """Return the experiment in an Extra-P JSON text.
 
     The current form is {"parameters": ["p"], "measurements": {"main->foo": {"time": [{"point": [4],
-    "values": [1.0, 1.1]}]}}}. Raises FormatError with the wrong entry.
+    "values": [1.0, 1.1]}]}}}. For the older form see `collect_numbered`. Raises FormatError with the invalid entry.
+    source: file name for errors. name: of the experiment.
     """
     content = json_of(text, source)
     if not isinstance(content, dict):
@@ -49,7 +50,7 @@ def _collect(content: dict[str, Any], source: object) -> Collector:
 
 
 def parameter_names(content: dict[str, Any], source: object) -> list[str]:
-    """Return the names in "parameters". Raises FormatError if it is missing or not a list of names."""
+    """Return the names in the entry "parameters". Raises FormatError if it is missing or not a list of names."""
     names = content.get("parameters")
     if not isinstance(names, list):
         raise FormatError(source, '"parameters" is missing or not a list of names, such as ["p", "n"]')
@@ -57,7 +58,10 @@ def parameter_names(content: dict[str, Any], source: object) -> list[str]:
 
 
 def entries_of(measurements: dict[str, Any], source: object) -> Iterator[tuple[str, str, str, Any]]:
-    """Yield call path, metric, the name of the entry for error messages, and the unchecked entry."""
+    """Yield call path, metric, a name of the entry for error messages, and the unchecked entry.
+
+    Raises FormatError if the nesting of objects and lists is wrong.
+    """
     for callpath, metrics in measurements.items():
         if not isinstance(metrics, dict):
             raise FormatError(source, f'{callpath}: is not {{"metric": [...]}}')

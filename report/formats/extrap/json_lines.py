@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extra-P JSON Lines and Talpas: one measurement per line; Talpas has semicolons instead of the commas of JSON."""
+"""Read Extra-P JSON Lines and Talpas: one measurement per line. Talpas has semicolons instead of the commas of JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quipu.modeling.experiment import Experiment
 
 from .collect import DEFAULT_CALLPATH, DEFAULT_METRIC, Collector, repetitions, text_of
 
-# Matches whole strings, so that semicolons in names of call paths are not replaced. A string without an end extends to
+# The pattern matches whole strings, so that semicolons in names are not replaced. A string without an end extends to
 # the end of the line.
 _STRING_OR_SEMICOLON = re.compile(r'"(?:[^"\\]|\\.)*+"?|;')
 
@@ -20,8 +20,9 @@ _STRING_OR_SEMICOLON = re.compile(r'"(?:[^"\\]|\\.)*+"?|;')
 def parse_json_lines(text: str, source: object, name: str) -> Experiment:
     """Return the experiment in an Extra-P JSON Lines text.
 
-    A line is {"params": {"p": 4}, "callpath": "main->foo", "metric": "time", "value": [1.0, 1.1]}; call path and
-    metric may be missing. Lines of the same point are repetitions. Raises FormatError with the wrong line.
+    A line is {"params": {"p": 4}, "callpath": "main->foo", "metric": "time", "value": [1.0, 1.1]}. The call path and
+    the metric may be missing. Lines with the same parameters, call path and metric are repetitions. Raises FormatError
+    with the invalid line. source: file name for errors. name: of the experiment.
     """
     return _experiment(text, "params", str, source, name)
 
@@ -29,8 +30,8 @@ def parse_json_lines(text: str, source: object, name: str) -> Experiment:
 def parse_talpas(text: str, source: object, name: str) -> Experiment:
     """Return the experiment in a Talpas text.
 
-    A line is {"parameters":{"p":4};"metric":"time";"callpath":"main->foo";"value":1.0}. Repetitions, missing names and
-    errors are the same as for JSON Lines.
+    A line is {"parameters":{"p":4};"metric":"time";"callpath":"main->foo";"value":1.0}. Repetitions, missing names,
+    arguments and errors are the same as in `parse_json_lines`.
     """
     return _experiment(text, "parameters", as_json, source, name)
 
@@ -41,7 +42,7 @@ def as_json(line: str) -> str:
 
 
 def _experiment(text: str, key: str, spelled: Callable[[str], str], source: object, name: str) -> Experiment:
-    """Return the measurements of all lines. key: key of the parameter values. spelled: converts a line to JSON."""
+    """Return the measurements in all lines. key: key of the parameter values. spelled: converts a line to JSON."""
     names: list[str] = []
     collector: Collector | None = None
     for count, line in enumerate(text.split("\n"), start=1):

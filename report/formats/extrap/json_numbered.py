@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The older Extra-P JSON: measurements refer to lists of parameters, call paths, metrics and coordinates by number."""
+"""Read the older form of Extra-P JSON.
+
+Its measurements refer to the entries of lists of parameters, call paths, metrics and coordinates by number.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,11 @@ _KINDS = ("parameters", "callpaths", "metrics", "coordinates", "measurements")
 
 
 def collect_numbered(content: dict[str, Any], source: object) -> Collector:
-    """Return the measurements of an object with "callpaths", "metrics", "coordinates", each entry with an "id".
+    """Return the measurements in the older form of Extra-P JSON.
 
-    Measurements count the entries from 1 in the order of their "id", as Extra-P does. Values of the same call path,
-    metric and coordinate are repetitions. Raises FormatError with the wrong entry.
+    The entries of "parameters", "callpaths", "metrics" and "coordinates" have an "id". As in Extra-P, a measurement
+    refers to an entry by its position in the order of these ids, from 1. Values of the same call path, metric and
+    coordinate are repetitions. Raises FormatError with the invalid entry.
     """
     tables = {kind: _entries(content, kind, source) for kind in _KINDS[:-1]}
     measurements = _entries(content, _KINDS[-1], source, ordered=False)
@@ -38,6 +42,7 @@ def collect_numbered(content: dict[str, Any], source: object) -> Collector:
 
 
 def _entries(content: dict[str, Any], kind: str, source: object, ordered: bool = True) -> list[dict[str, Any]]:
+    """Return the list `kind`, sorted by "id" if `ordered`. Raises FormatError if it is not a list of objects."""
     entries = content.get(kind)
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise FormatError(source, f'"{kind}" is missing or not a list of objects; a file with "callpaths" needs it')
@@ -54,7 +59,7 @@ def _point(entry: dict[str, Any], collector: Collector, source: object) -> int:
 
 
 def _number(entry: dict[str, Any], key: str, what: str, source: object) -> float:
-    """Return a number, which may also be given as text, like in Extra-P."""
+    """Return a number of an entry. As in Extra-P, the number may be given as text. Raises FormatError."""
     value = entry.get(key)
     if isinstance(value, str):
         text = value
@@ -75,6 +80,7 @@ def _whole(entry: dict[str, Any], key: str, what: str, source: object) -> int:
 
 
 def _chosen(entry: dict[str, Any], key: str, known: Sequence[Chosen], what: str, source: object) -> Chosen:
+    """Return the element of `known` to which an entry refers by number. Raises FormatError if there is none."""
     place = _whole(entry, key, what, source)
     if not 1 <= place <= len(known):
         raise FormatError(source, f'{what}: "{key}" is {place}, but there are {len(known)} entries (numbered from 1)')

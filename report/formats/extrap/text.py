@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text format of Extra-P: keywords PARAMETER, POINTS, METRIC, REGION and DATA, one per line."""
+"""Read the text format of Extra-P: lines that begin with PARAMETER, POINTS, METRIC, REGION or DATA."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _GROUP = re.compile(r"\(([^()]*)\)")
 def parse_text(text: str, source: object, name: str) -> Experiment:
     """Return the experiment in an Extra-P text.
 
-    POINTS are `4 8 16` or `( 4 10 ) ( 8 10 )`; one DATA line per point, in their order, with the repetitions. Lines
-    that start with # are comments. Raises FormatError with the wrong line.
+    POINTS are `4 8 16`, or `( 4 10 ) ( 8 10 )` for several parameters. A DATA line has the repetitions at one point;
+    the DATA lines are in the order of the points. Lines that begin with # are comments. Raises FormatError with the
+    invalid line. source: file name for errors. name: of the experiment.
     """
     parser = _Parser(source)
     for count, line in enumerate(text.split("\n"), start=1):
@@ -98,7 +99,7 @@ class _Parser:
             raise self.error(f"{word[:40]!r} is not a number") from None
 
     def _all_taken(self) -> None:
-        """Check that a block of DATA lines is complete; only their order assigns them to POINTS."""
+        """Raise FormatError if some points have no DATA line: only the order assigns DATA lines to points."""
         if 0 < self.taken < len(self.points):
             raise self.error(
                 f"{self._where()} has {self.taken} DATA lines for {len(self.points)} points: add the missing lines "

@@ -16,19 +16,19 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Written:
-    """The text of a file, and texts about the parts of the experiment that it does not contain."""
+    """The text of a file. left_out: texts about the parts of the experiment that the file does not contain."""
 
     text: str
     left_out: tuple[str, ...]
 
 
 def format_json(experiment: Experiment, inclusive: bool = False) -> Written:
-    """Return an experiment as Extra-P JSON, which Extra-P opens (`extrap --json`).
+    """Return an experiment as Extra-P JSON, which `extrap --json` opens. inclusive: write inclusive values.
 
-    Extra-P needs every metric of a call path at every point. Points without any value are left out, and then metrics of
-    call paths that are missing at some points. Zeros are written. Values are exclusive unless `inclusive` is True.
+    Extra-P needs the values of a metric of a call path at every point. Therefore points without any value are left out;
+    then metrics of call paths that have no value at some remaining point. Zeros are written.
 
-    Raises ModelingError if nothing is left, or without parameters.
+    Raises ModelingError if nothing remains, or if the experiment has no parameters.
     """
     table = _Table(experiment, inclusive)
     measurements: dict[str, dict[str, list[object]]] = {}
@@ -40,7 +40,7 @@ def format_json(experiment: Experiment, inclusive: bool = False) -> Written:
 
 
 def format_json_lines(experiment: Experiment, inclusive: bool = False) -> Written:
-    """Return an experiment as Extra-P JSON Lines, one measurement per line; otherwise as `format_json`."""
+    """Return an experiment as Extra-P JSON Lines, one measurement per line. Content and errors as in `format_json`."""
     table = _Table(experiment, inclusive)
     lines = []
     for callpath, metric, values in table.rows():
@@ -51,7 +51,7 @@ def format_json_lines(experiment: Experiment, inclusive: bool = False) -> Writte
 
 
 class _Table:
-    """The content of a file: call paths × metrics that have a value at every point."""
+    """The content of a file: the pairs of call path and metric that have a value at every written point."""
 
     def __init__(self, experiment: Experiment, inclusive: bool) -> None:
         if not experiment.parameters:
@@ -75,7 +75,7 @@ class _Table:
             )
 
     def rows(self) -> Iterator[tuple[str, str, list[list[float]]]]:
-        """Return (call path, metric, values per point and repetition)."""
+        """Yield call path, metric, and the values of each point and repetition."""
         for path, label in enumerate(self.labels):
             for name, known in self.known.items():
                 if known[path].all():
@@ -83,7 +83,7 @@ class _Table:
                     yield label, name, [single[~np.isnan(single)].tolist() for single in values]
 
     def left_out(self) -> tuple[str, ...]:
-        """Return texts about values that are not written; call paths without any value of a metric are not listed."""
+        """Return texts about measured values that are not written."""
         texts = []
         if dropped := self.experiment.configurations - len(self.points):
             texts.append(f"{dropped} point{'s' if dropped > 1 else ''} where nothing was measured")

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles of other tools, one file or folder for each configuration, as one experiment.
+"""Read profiles of other tools, one file or folder for each run, as an experiment.
 
-cube: Score-P and Scalasca. caliper: .cali. hpctoolkit: databases. folders: finds profiles and the parameters in their
-names. stacked: common parts of the readers.
+cube        Cube profiles of Score-P and Scalasca
+caliper     files of Caliper (.cali)
+hpctoolkit  databases of HPCToolkit
+folders     finds the profiles, and the parameters in their names
+stacked     common parts of the readers
 """
 
 from __future__ import annotations

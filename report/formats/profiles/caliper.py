@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read files of Caliper (.cali) with caliper-reader."""
+"""Read files of Caliper (.cali) as an experiment, with caliper-reader."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ OUTSIDE = "<outside of regions>"
 _SIZE = "mpi.world.size"
 _NUMBER = r"(?<!\\),{}=(\d+)(?=[,\s]|\Z)"
 _ID, _PARENT = re.compile(_NUMBER.format("id")), re.compile(_NUMBER.format("parent"))
-_NODE_BYTES, _STEP_BYTES, _RECORD_BYTES = 1200, 16, 600  # measured sizes of objects of caliper-reader
-# Metadata of runs with numbers that may differ between runs but are not parameters.
+# Memory of a node, of a step of a call path, and of a record in caliper-reader (measured).
+_NODE_BYTES, _STEP_BYTES, _RECORD_BYTES = 1200, 16, 600
+# Names of metadata whose numbers may differ between runs, but which are not parameters.
 _NO_PARAMETER = re.compile(
     r"(cali[.]|quipu[.]|.*(uid|gid|pid|time|date|hash|version|memory|jobid|job_id|figure_of_merit))", re.IGNORECASE
 )
@@ -37,11 +38,14 @@ _DAMAGED = (LookupError, ValueError, TypeError, AttributeError, StopIteration, R
 
 
 def read_caliper(source: Path, files: list[Path], over_ranks: Over = "mean") -> Experiment:
-    """Return files of Caliper as one experiment; each file is a repetition of a configuration.
+    """Return files of Caliper as an experiment. Each file is one run.
 
-    Parameters are in names such as app.p4.n100.r1.cali (see `folders`). Otherwise they are the numbers in the metadata
-    of the runs that differ between the files; for a single file, the number of ranks. Values are converted to exclusive
-    values. Ranks are combined by `over_ranks`, unless Caliper has combined them in this way.
+    The parameters of a run are in the name of its file, such as app.p4.n100.r1.cali (see `folders`). If the names have
+    no parameters, the numbers in the metadata that differ between the files are the parameters. For a single file, the
+    number of ranks is the parameter p. Files that Quipu wrote name their parameters in their metadata.
+
+    Values are converted to exclusive values. over_ranks: how to combine the values of the ranks; Caliper may already
+    have combined them in this way.
 
     Raises EnvironmentProblem without caliper-reader, FormatError for damaged files and if no parameters are known.
     """
@@ -72,13 +76,16 @@ def read_caliper(source: Path, files: list[Path], over_ranks: Over = "mean") -> 
     values = dict(zip(files, reader.values, strict=True))
     profiles = in_order(_profiles(metadata, bare))
     reader.values = [values[profile.path] for profile in profiles]
-    # Files of Quipu contain zeros, so missing values were not measured.
+    # Files of Quipu also contain zeros. A missing value in them is therefore unknown; in files of Caliper it is 0.
     missing = math.nan if all(PARAMETERS in one for one in metadata.values()) else 0.0
     return reader.experiment(source, profiles, sum(path.stat().st_size for path in files), missing)
 
 
 class _Lines:
-    """The lines of a file. Cycles of parents are rejected here, because caliper-reader would not end."""
+    """The lines of a file. Raises ValueError for a node whose parent does not precede it.
+
+    caliper-reader would not end if parents formed a cycle.
+    """
 
     def __init__(self, text: str, cost: Reading) -> None:
         self._text, self._cost = text, cost
@@ -105,12 +112,13 @@ class _Lines:
 
 
 def _counted(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record, and count its memory towards the limit."""
     current().spend(_RECORD_BYTES + _STEP_BYTES * len(record.get("path", ())))
     return record
 
 
 class _Reader(Stacked):
-    """Read several files, one after the other."""
+    """Reads several files, one after the other."""
 
     def __init__(self, over_ranks: Over) -> None:
         super().__init__(over_ranks)
@@ -118,7 +126,10 @@ class _Reader(Stacked):
         self._of: dict[str, str] = {}
 
     def take(self, stream: Any, records: list[dict[str, Any]], linker_names: Mapping[str, str]) -> int:
-        """Add the records of one file, and return their number of ranks."""
+        """Add the records of one file, and return its number of ranks. Raises ValueError if it has no usable column.
+
+        linker_names: result of `_linker_names`.
+        """
         records = [one for one in records if one.get("spot.channel", "regionprofile") == "regionprofile"]
         names = {name for record in records for name in record if name != "path"}
         columns = [column for name in sorted(names) if (column := column_of(stream.attribute(name)))]
@@ -144,14 +155,17 @@ class _Reader(Stacked):
         return len(places)
 
     def _name(self, text: str, linker_names: Mapping[str, str]) -> str:
-        """Return the name of a region, unique and the same in all files."""
+        """Return the linker name of a region; its displayed name `text` if another region has the same linker name.
+
+        The result is the same in all files.
+        """
         if text not in self._names:
             name = linker_names.get(text, text)
             self._names[text] = name if self._of.setdefault(name, text) == text else text
         return self._names[text]
 
     def _node(self, record: dict[str, Any], linker_names: Mapping[str, str]) -> tuple[int, ...]:
-        """Return the nodes from the root to the call path of a record."""
+        """Return the indices of all call paths from the root to the call path of a record."""
         chain: list[int] = []
         for text in map(str, record.get("path") or [OUTSIDE]):
             region = Region(self._name(text, linker_names), text, kind_of(text))
@@ -160,7 +174,10 @@ class _Reader(Stacked):
 
 
 def _linker_names(metadata: Mapping[str, Any], path: Path) -> Mapping[str, str]:
-    """Return the linker names in a file that Quipu wrote, by the names of regions; empty for other files."""
+    """Return the linker names of regions by displayed name, from a file that Quipu wrote; empty for other files.
+
+    Raises FormatError if they are damaged.
+    """
     text = metadata.get(LINKER_NAMES)
     if not isinstance(text, str):
         return {}
@@ -172,7 +189,10 @@ def _linker_names(metadata: Mapping[str, Any], path: Path) -> Mapping[str, str]:
 
 
 def _exclusive(inclusive: dict[int, Any], paths: Mapping[int, tuple[int, ...]]) -> dict[int, Any]:
-    """Return exclusive values: inclusive ones minus the values of the nearest call paths below with values."""
+    """Return exclusive values: inclusive values minus the inclusive values of the nearest call paths below with values.
+
+    paths: for each call path, the indices from the root to it.
+    """
     exclusive = {node: values.copy() for node, values in inclusive.items()}
     for node, values in inclusive.items():
         caller = next((one for one in reversed(paths[node][:-1]) if one in inclusive), None)
@@ -189,9 +209,9 @@ def _finite(text: Any) -> float:
 
 
 def _profiles(metadata: Mapping[Path, Mapping[str, Any]], bare: list[Path]) -> list[Profile]:
-    """Return the parameters of each file: from Quipu's metadata, from the file name, or the numbers that differ.
+    """Return the parameters of each file, as `read_caliper` describes. Raises FormatError if there are none.
 
-    bare: the files without metadata, because they were cut off.
+    metadata: numbers and texts by file. bare: the files without metadata, which may have been cut off.
     """
     if all(PARAMETERS in one for one in metadata.values()):
         return [_quipu_file(path, one) for path, one in metadata.items()]
@@ -219,6 +239,7 @@ def _profiles(metadata: Mapping[Path, Mapping[str, Any]], bare: list[Path]) -> l
 
 
 def _quipu_file(path: Path, metadata: Mapping[str, Any]) -> Profile:
+    """Return the parameters of a file that Quipu wrote. Raises FormatError if they are damaged."""
     names = [name for name in str(metadata[PARAMETERS]).split(" ") if name]
     if wrong := [name for name in names if not is_parameter(name) or _number(metadata.get(name)) is None]:
         raise FormatError(path, f"{PARAMETERS} names {wrong[0]!r}, which is not a number in its metadata")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interpret the columns of files of Caliper: metric, aggregation over ranks, and inclusive or exclusive values."""
+"""Interpret the names of columns in files of Caliper: metric, combination over ranks, inclusive or exclusive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ _OVER = {"avg": "mean", "max": "max", "sum": "sum", "min": "min"}
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its metric, the aggregation over ranks (empty: one value per record), and its unit."""
+    """A column of a file.
+
+    attribute: its name in the file. over: how its values were combined over ranks ("mean", "max", "sum"); empty if they
+    were not combined. inclusive: whether the values are inclusive. factor: converts its values to the unit of `metric`.
+    """
 
     attribute: str
     metric: Metric
@@ -38,9 +42,10 @@ class Column:
 
 
 def column_of(attribute: Any) -> Column | None:
-    """Return the column of an attribute of Caliper; None if it is not a sum of numbers.
+    """Return the column of an attribute of Caliper; None if its values are not sums of numbers.
 
-    `avg#inclusive#sum#time.duration` is the mean over ranks of inclusive time, which is a sum over threads and visits.
+    Example of a name: `avg#inclusive#sum#time.duration` is the mean over ranks of the inclusive time, summed over
+    threads and visits.
     """
     name = attribute.name()
     *steps, base = name.split("#")
@@ -59,7 +64,10 @@ def column_of(attribute: Any) -> Column | None:
 
 
 def chosen(columns: Sequence[Column], over_ranks: Over) -> list[Column]:
-    """Return one column per metric: combined by `over_ranks` or not combined, preferably with exclusive values."""
+    """Return one column per metric, combined by `over_ranks` or not combined over ranks.
+
+    Columns with exclusive values have priority, then columns that are combined by `over_ranks`.
+    """
     found: dict[str, Column] = {}
     for column in sorted(columns, key=lambda one: (one.inclusive, one.over != over_ranks)):
         if column.over in ("", over_ranks):

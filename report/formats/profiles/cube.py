@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read Cube profiles (Score-P, Scalasca) as one experiment, with pycubexr."""
+"""Read Cube profiles of Score-P and Scalasca as an experiment, with pycubexr."""
 
 from __future__ import annotations
 
@@ -26,29 +26,31 @@ from .folders import find_profiles
 from .stacked import Stacked
 
 PROGRAM = "program"
-"""Name for the region of the whole program, independent of the name of the executable."""
+"""Name of the region of the whole program. Score-P calls it like the executable, which may differ between runs."""
 _UNITS = {"sec": "s", "occ": "1", "#": "1", "": "1", "bytes": "B"}
 _PLAIN = re.compile(r"(MAX)?DOUBLE|FLOAT|U?INT(8|16|32|64)?|((UN)?SIGNED )?(SHORT )?INT(EGER)?")
 _KINDS = {"mpi": RegionKind.MPI, "openmp": RegionKind.OPENMP, "user": RegionKind.USER, "python": RegionKind.PYTHON}
-# Exceptions of pycubexr and of the standard library for damaged files, and of pycubexr for damaged content, which it
-# often checks with assertions.
+# Exceptions of pycubexr and the standard library for damaged files; and of pycubexr for damaged content, for which it
+# often has only assertions.
 _DAMAGED_FILE = (tarfile.TarError, zlib.error, struct.error, ParseError, OSError, EOFError)
 _DAMAGED_CONTENT = (LookupError, ValueError, TypeError, AttributeError, AssertionError, ArithmeticError, RecursionError)
 
 
 def read_cube(source: Path, over_ranks: Over = "mean") -> Experiment:
-    """Return Cube profiles as one experiment; their folders are named like for Extra-P (see `folders`).
+    """Return Cube profiles as an experiment.
 
-    source: a folder of such folders, or one profile, or its folder. One profile without parameters in the name of its
-    folder gets the number of its ranks, p.
+    source: a folder that contains a folder for each run, named as for Extra-P (see `folders`); or one profile; or the
+    folder of one profile. If the name of the folder of one profile has no parameters, the number of its ranks is the
+    parameter p.
 
-    Values are exclusive. The threads of a rank are added up (for metrics of maxima: the maximum), then ranks are
-    combined by `over_ranks`. Call paths that are missing in a profile have the value 0 there, missing metrics NaN.
+    Values are exclusive. The values of the threads of a rank are added (metrics that are maxima: the maximum). Then the
+    ranks are combined by `over_ranks`. A call path that is missing in a profile has the value 0 there, a missing metric
+    NaN.
 
-    Raises EnvironmentProblem without pycubexr, FormatError for bad names and damaged profiles.
+    Raises EnvironmentProblem without pycubexr, FormatError for invalid names and damaged profiles.
     """
     try:
-        import pycubexr  # noqa: F401 (asked for before the files are looked at)
+        import pycubexr  # noqa: F401 (imported here so that its absence is reported before errors of the files)
     except ImportError as error:
         raise EnvironmentProblem(
             f"{source}: reading Cube profiles needs pycubexr: pip install pycubexr (or: pip install 'quipu[cube]')"
@@ -63,19 +65,19 @@ def read_cube(source: Path, over_ranks: Over = "mean") -> Experiment:
 
 
 class _Reader(Stacked):
-    """Read several profiles, one after the other."""
+    """Reads several profiles, one after the other."""
 
     def read(self, path: Path) -> int:
-        """Read one profile, and return its number of ranks.
+        """Add one profile, and return its number of ranks.
 
-        Raises FormatError if it is damaged or pycubexr does not support its kind.
+        Raises FormatError if the profile is damaged, or pycubexr does not support it.
         """
         from pycubexr import CubexParser
         from pycubexr.utils.exceptions import CorruptIndexError
 
         try:
             with reading(path, path.stat().st_size) as cost, warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about wrong checksums of CubeWriter 4.8
+                warnings.simplefilter("ignore")  # CubeWriter 4.8 writes wrong checksums
                 count_members(path, cost)
                 with CubexParser(str(path)) as parser:
                     ranks = _rank_of_location(parser)
@@ -86,6 +88,7 @@ class _Reader(Stacked):
             raise FormatError(path, f"cannot be read as a Cube profile{reason}") from error
 
     def _metrics_of(self, parser: Any, ranks: IntArray) -> Iterator[tuple[str, dict[int, float]]]:
+        """Yield each metric, and its values by index of the call path. ranks: result of `_rank_of_location`."""
         from pycubexr.utils.exceptions import MissingMetricError
 
         nodes = {cnode.id: self._node(cnode) for cnode in _parents_first(parser.get_root_cnodes())}
@@ -111,10 +114,11 @@ class _Reader(Stacked):
             yield metric.name, values
 
     def _node(self, cnode: Any) -> int:
+        """Return the index of the call path of a node of Cube, and store the index in the node."""
         parent = -1 if cnode.parent is None else int(cnode.parent.quipu_node)
         region = cnode.region
-        # In Score-P, the name of the region of the whole program is the executable, and its linker name is the command
-        # line. Both may differ between runs of one program.
+        # In Score-P, the region of the whole program has the executable as its name and the command line as its linker
+        # name. Both may differ between runs of one program.
         made_up = (region.role or "").lower() == "artificial"
         if made_up:
             shown = PROGRAM if parent < 0 else region.name or "unnamed"
@@ -142,8 +146,8 @@ def _parents_first(roots: list[Any]) -> Iterator[Any]:
 
 
 def _rank_of_location(parser: Any) -> IntArray:
-    """Return the number of the process that each location (thread) belongs to, in the order of the values."""
-    # get_locations() of pycubexr returns the locations without their groups; the order here is the same.
+    """Return the rank (process) of each location (thread), in the order of the values, shape (locations,)."""
+    # get_locations() of pycubexr returns the locations without their processes, in the same order.
     groups = parser._anchor_result.system_tree_nodes[0].all_location_groups()
     sizes = [len(group.all_locations()) for group in groups]
     ranks = np.repeat(np.arange(len(sizes)), sizes)

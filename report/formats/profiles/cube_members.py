@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the unpacked sizes of the members of a Cube profile before pycubexr unpacks each member in one piece."""
+"""Check the unpacked sizes of the members of a Cube profile.
+
+pycubexr unpacks each member in one piece. A damaged or malicious file could otherwise exceed the memory limit.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,19 @@ from quipu.modeling.errors import FormatError
 from quipu.modeling.limits import Reading
 
 _CHUNK = 1 << 20
-_ELEMENT_BYTES = 200  # memory of an element of ElementTree and its object in pycubexr
-_NUMBER_BYTES = 5  # largest memory (bytes) per byte of the file: numbers of the index; values (float64) need less
+_ELEMENT_BYTES = 200  # memory of an XML element in ElementTree and in pycubexr
+_NUMBER_BYTES = 5  # largest memory (bytes) per unpacked byte: for numbers of the index; values (float64) need less
 _PACKED = b"ZCUBEX.DATA"
 _ENTRY = struct.Struct("<qqq")
 
 
 def count_members(path: Path, cost: Reading) -> None:
-    """Count the memory for reading a profile. Raises FormatError if it is too much, and errors of `tarfile`."""
+    """Count the memory for reading a profile towards the limit `cost`.
+
+    Raises FormatError above the limit and for a compressed file, and errors of `tarfile` for a damaged file.
+    """
     with path.open("rb") as file:
-        if file.read(2) in (b"\x1f\x8b", b"BZ", b"\xfd7"):  # compressed: tarfile would unpack it completely
+        if file.read(2) in (b"\x1f\x8b", b"BZ", b"\xfd7"):  # gzip, bzip2, xz: tarfile would unpack the whole file
             raise FormatError(path, "is compressed as a whole: decompress it first")
     with tarfile.open(path, "r:") as archive:
         for member in archive:
@@ -48,9 +54,9 @@ def _count(content: IO[bytes] | gzip.GzipFile, cost: Reading, element: int) -> N
 
 
 def _count_packed(content: IO[bytes], cost: Reading) -> None:
-    """Count the values of a metric. The file contains the number of pieces, offset and size of each, then the pieces.
+    """Count the values of a metric: number of compressed pieces, an entry with the size of each, then the pieces.
 
-    Both byte orders are possible; in the wrong byte order, the number of pieces is larger than 2^32.
+    Both byte orders are possible. The number of pieces, read in the wrong byte order, is larger than 2^32.
     """
     raw = content.read(8)
     order = "<" if len(raw) == 8 and raw[4:] == bytes(4) else ">"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find profiles with names like for Extra-P: prefix.name value….rN, such as mm.x4.y10.r1/profile.cubex.
+"""Find profiles whose names contain the parameters of their runs, as for Extra-P: mm.x4.y10.r1/profile.cubex.
 
-Folders of Cube profiles may have no prefix and no dots (x4y10.r1). With PIRA, there may be a word without numbers
-before the repetition (mm.x4.postfix.r1), which is ignored.
+A name has a prefix, then name and value of each parameter, then the repetition. Folders of Cube profiles may have no
+prefix and no dots (x4y10.r1). PIRA writes a word without numbers before the repetition (mm.x4.postfix.r1), which is
+ignored.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from quipu.modeling.errors import FormatError
 
 _REPETITION = re.compile(r"\.r(\d+)\Z")
 _PAIR = re.compile(r"[.,]?([^\d.,=][^\d.,=]*)=?(\d+(?:[.,]\d+)?)")
-_WORD_PAIRS = re.compile(r"(?:,?[A-Za-z][A-Za-z_]*\d+(?:[.,]\d+)?)+")  # whole names, without dates
+_WORD_PAIRS = re.compile(r"(?:,?[A-Za-z][A-Za-z_]*\d+(?:[.,]\d+)?)+")  # matches whole names; dates do not match
 _POSTFIX = re.compile(r"\.[^\d.,=]+\Z")
 _COUNTED = re.compile(r"(.*?)(\d+)\.cubex", re.IGNORECASE)
 _HOW = "name the folders like Extra-P, prefix.p4.n100.r1: name and value of each parameter, then the repetition"
@@ -23,7 +24,7 @@ _HOW = "name the folders like Extra-P, prefix.p4.n100.r1: name and value of each
 
 @dataclass(frozen=True)
 class Profile:
-    """One profile, a file or the folder of a database, and the parameters of its configuration."""
+    """One profile. path: a file, or the folder of a database. parameters: of its run. repetition: from 1."""
 
     path: Path
     parameters: dict[str, float]
@@ -31,7 +32,7 @@ class Profile:
 
 
 def holds_profiles(folder: Path) -> bool:
-    """Return whether a folder has a Cube profile, or folders with Cube profiles (see `find_profiles`)."""
+    """Return whether a folder contains a Cube profile, or folders with Cube profiles (see `find_profiles`)."""
     return any(not entry.name.startswith(".") for pattern in ("*/*.cubex", "*.cubex") for entry in folder.glob(pattern))
 
 
@@ -42,7 +43,7 @@ def caliper_files(folder: Path) -> list[Path]:
 
 
 def databases(folder: Path) -> list[Path]:
-    """Return the databases of HPCToolkit in a folder; the folder may itself be a database."""
+    """Return the databases (folders) of HPCToolkit in a folder; only the folder itself if it is a database."""
     if _is_database(folder):
         return [folder]
     return sorted(path for path in folder.iterdir() if path.is_dir() and _is_database(path))
@@ -55,12 +56,12 @@ def _is_database(folder: Path) -> bool:
 
 
 def find_profiles(source: Path) -> list[Profile]:
-    """Return the Cube profiles below a folder, sorted. Constant parameters are left out, unless all are constant.
+    """Return the Cube profiles of an experiment in the order of `in_order`.
 
-    source may also be one profile, or the folder that contains it. Such a profile has no parameters if its folder is
-    not named for Extra-P.
+    source: a folder with one folder per run; or one profile; or the folder that contains one profile. The result for
+    one profile has no parameters if the name of its folder has none.
 
-    Raises FormatError for names without parameters, or with different parameters.
+    Raises FormatError if there are no profiles, or names have no parameters or different ones.
     """
     if source.is_file():
         return _alone(source.parent, [source])
@@ -76,7 +77,7 @@ def find_profiles(source: Path) -> list[Profile]:
 
 
 def _alone(folder: Path, paths: list[Path]) -> list[Profile]:
-    """Return the profiles of the only configuration, without parameters if the name of its folder has none."""
+    """Return the profiles of an experiment with one configuration; without parameters if its folder names none."""
     name = _with_prefix_alone(folder.resolve().name)
     try:
         parameters, repetition = parameters_in(name, folder)
@@ -86,9 +87,9 @@ def _alone(folder: Path, paths: list[Path]) -> list[Profile]:
 
 
 def in_order(profiles: list[Profile]) -> list[Profile]:
-    """Return profiles sorted by their parameters. Constant parameters are left out, unless all are constant.
+    """Return the profiles sorted by parameters and repetition.
 
-    Raises FormatError if profiles have different parameters.
+    Constant parameters are left out, unless all are constant. Raises FormatError if profiles have different parameters.
     """
     first = profiles[0]
     for profile in profiles[1:]:
@@ -110,7 +111,10 @@ def _profiles(folder: Path, paths: list[Path]) -> list[Profile]:
 
 
 def _repetitions(folder: Path, paths: list[Path], parameters: dict[str, float], repetition: int) -> list[Profile]:
-    """Return the profile of a folder, or its repetitions: files whose names differ only in a number at the end."""
+    """Return the profile in a folder, or several repetitions: files whose names differ only in a number at the end.
+
+    If there is a file profile.cubex, it is the only profile. Raises FormatError for several other files.
+    """
     chosen = [path for path in paths if path.name == "profile.cubex"] or paths
     if len(chosen) == 1:
         return [Profile(chosen[0], parameters, repetition)]
@@ -127,7 +131,7 @@ def _repetitions(folder: Path, paths: list[Path], parameters: dict[str, float], 
 
 
 def _with_prefix_alone(name: str) -> str:
-    """Return the name of a folder without its postfix; add a prefix if there is none."""
+    """Return the name of a folder in the form for `parameters_in`: without a postfix, with a prefix or a dot."""
     ending = _REPETITION.search(name)
     text, end = (name[: ending.start()], ending[0]) if ending else (name, "")
     if _WORD_PAIRS.fullmatch(text):
@@ -137,7 +141,10 @@ def _with_prefix_alone(name: str) -> str:
 
 
 def parameters_in(name: str, source: Path) -> tuple[dict[str, float], int]:
-    """Return the parameters and the repetition in a name. Raises FormatError if it has no parameters."""
+    """Return the parameters and the repetition (default 1) in a name. Raises FormatError if it has no parameters.
+
+    source: file or folder for errors.
+    """
     ending = _REPETITION.search(name)
     text = name[: ending.start()] if ending else name
     _, dot, text = text.partition(".")
@@ -154,5 +161,5 @@ def parameters_in(name: str, source: Path) -> tuple[dict[str, float], int]:
 
 
 def named(path: Path) -> Path:
-    """Return the path with the parameters in its name: the folder of a Cube profile, else the profile itself."""
+    """Return the path whose name has the parameters: the folder of a Cube profile, otherwise the profile itself."""
     return path.parent if path.suffix == ".cubex" else path

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read databases of HPCToolkit with Hatchet: experiment.xml with metric-db files, and meta.db with profile.db."""
+"""Read databases of HPCToolkit as an experiment, with Hatchet.
+
+Older databases have experiment.xml and metric-db files, newer ones meta.db and profile.db.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +27,21 @@ from .stacked import Stacked
 
 _CALL_SITE = re.compile(r"\d+:(?=\D)")  # Hatchet writes the line of a call before the name of the callee
 _INCLUSIVE = re.compile(r"(.+) \((?:inc|I)\)\Z")
-_BYTES_PER_BYTE = 60  # memory of Hatchet's graph and table per byte of the database
-_HEAD = struct.Struct(">24sII")  # of a metric-db file: tag with version and byte order, nodes, values of each
+_BYTES_PER_BYTE = 60  # bytes of memory that Hatchet needs per byte of the database
+# Header of a metric-db file: tag with version and byte order, number of nodes, number of values of each node.
+_HEAD = struct.Struct(">24sII")
 _DAMAGED = (LookupError, ValueError, TypeError, AttributeError, AssertionError, ArithmeticError, OSError, EOFError)
 _DAMAGED_FILE = (ParseError, struct.error, RecursionError, *_DAMAGED)
 
 
 def read_databases(source: Path, folders: list[Path], over_ranks: Over = "mean") -> Experiment:
-    """Return databases as one experiment. Their names have the parameters (see `folders`); for a single one, p = ranks.
+    """Return databases as an experiment.
 
-    Values are exclusive values of functions: loops and statements belong to their function, and calls of the same
-    function from several lines are one call path. Raises EnvironmentProblem without Hatchet, FormatError for wrong
+    folders: the databases; their names have the parameters (see `folders`). If `source` is itself the only database,
+    the number of its ranks is the parameter p. over_ranks: how to combine the values of the ranks.
+
+    Values are exclusive values of functions. Loops and statements count for their function. Calls of the same function
+    from several lines of a caller are one call path. Raises EnvironmentProblem without Hatchet, FormatError for invalid
     names and damaged databases.
     """
     try:
@@ -56,10 +63,13 @@ def _size(folder: Path) -> int:
 
 
 class _Reader(Stacked):
-    """Read several databases, one after the other."""
+    """Reads several databases, one after the other."""
 
     def read(self, graph_frame: Any, folder: Path) -> int:
-        """Read a database and return its number of ranks. Raises FormatError if it is damaged."""
+        """Add a database, and return its number of ranks. Raises FormatError if it is damaged.
+
+        graph_frame: the class GraphFrame of Hatchet.
+        """
         try:
             with reading(folder, _size(folder)) as cost, contextlib.redirect_stdout(io.StringIO()):
                 cost.spend(_BYTES_PER_BYTE * _size(folder))
@@ -75,6 +85,7 @@ class _Reader(Stacked):
             raise FormatError(folder, f"cannot be read as a database of HPCToolkit: {error!r}") from error
 
     def _take(self, frame: Any, seconds: float, cost: Reading) -> int:
+        """Add the values of a frame of Hatchet, and return its number of ranks. seconds: per unit of its times."""
         table = frame.dataframe.reset_index()
         metrics = {found[1]: name for name in table.columns if (found := _INCLUSIVE.match(str(name)))}
         if not metrics:
@@ -113,10 +124,11 @@ class _Reader(Stacked):
         return ranks
 
     def _over_ranks(self, metric: str, by_node: dict[int, FloatArray], seconds: float) -> dict[int, float]:
+        """Return the values of a metric, combined over ranks, by call path. by_node: values of each rank."""
         described = self.metrics.setdefault(metric, metric_named(metric))
         factor = seconds if described.unit == "s" else 1.0
         every = np.arange(len(next(iter(by_node.values()))))
-        # A negative difference of inclusive values is a rounding error.
+        # Differences of inclusive values that are tiny relative to the largest rank are rounding errors and become 0.
         return {
             node: self.combined(
                 np.where(np.abs(one) < 1e-9 * np.abs(one).max(initial=0), 0.0, one) * factor, every, described
@@ -126,7 +138,10 @@ class _Reader(Stacked):
 
 
 def _check_values(folder: Path, cost: Reading) -> None:
-    """Check the sizes in the headers of files of values, because Hatchet allocates memory for them before it reads."""
+    """Check the sizes in the headers of metric-db files. Raises FormatError if a file is too short for its header.
+
+    Hatchet allocates memory of these sizes before it reads the values.
+    """
     for path in folder.glob("*.metric-db"):
         with path.open("rb") as file:
             _, nodes, metrics = _HEAD.unpack(file.read(_HEAD.size))
@@ -136,7 +151,7 @@ def _check_values(folder: Path, cost: Reading) -> None:
 
 
 def _microseconds(folder: Path) -> bool:
-    """Return whether the times of a database are in microseconds; only the names of its metrics contain the unit."""
+    """Return whether the times of an older database are in microseconds, as the names of its metrics show."""
     with (folder / "experiment.xml").open(encoding="utf-8", errors="replace") as file:
         head = file.read(1 << 20)
     return "(usec)" in head

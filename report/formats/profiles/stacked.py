@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Combine profiles of single configurations into one experiment."""
+"""Combine profiles of single runs into an experiment."""
 
 from __future__ import annotations
 
@@ -18,10 +18,14 @@ from .folders import Profile
 
 
 class Stacked:
-    """The call paths and metrics of all profiles, and their exclusive values profile by profile."""
+    """The profiles that a reader has read.
+
+    metrics, tree: of all profiles. values: for each profile, the exclusive values by metric and index of the call path.
+    notes: texts for the user.
+    """
 
     def __init__(self, over_ranks: Over) -> None:
-        """Begin without profiles. over_ranks: combines the ranks of a profile to one value."""
+        """Create the object without profiles. over_ranks: how to combine the ranks of a profile to one value."""
         self.over_ranks = over_ranks
         self.metrics: dict[str, Metric] = {}
         self.values: list[dict[str, dict[int, float]]] = []
@@ -29,7 +33,10 @@ class Stacked:
         self.tree = TreeBuilder()
 
     def combined(self, values: FloatArray, ranks: IntArray, metric: Metric) -> float:
-        """Return the values of all locations (threads) combined to one; ranks: the rank of each, counted from 0."""
+        """Return the values of all locations (threads) combined to one number.
+
+        values: shape (locations,). ranks: the rank of each location, from 0, without gaps, shape (locations,).
+        """
         largest = metric.over_locations == "max"
         by_rank = np.full(int(ranks.max()) + 1, -np.inf if largest else 0.0)
         (np.maximum if largest else np.add).at(by_rank, ranks, values)
@@ -38,9 +45,10 @@ class Stacked:
         return float(by_rank.mean() if self.over_ranks == "mean" else by_rank.sum())
 
     def experiment(self, source: Path, profiles: list[Profile], size: int, missing: float = 0.0) -> Experiment:
-        """Return the experiment of all profiles. profiles: the profiles in the order of reading. size: their bytes.
+        """Return the experiment of all profiles. Raises FormatError if they contain no values.
 
-        missing: the value of call paths that are missing in a profile: 0 (not reached) or NaN (not measured).
+        source: file or folder that the user named. profiles: in the order of `values`. size: bytes of their files.
+        missing: the value of a call path that is missing in a profile: 0 (not executed) or NaN (not measured).
         """
         names = tuple(profiles[0].parameters)
         keys = [tuple(profile.parameters.values()) for profile in profiles]

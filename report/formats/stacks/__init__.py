@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writers of call stacks with weights, for viewers of profiles: a call tree of one run or one configuration.
+"""Write the call tree of a run or a configuration for viewers of profiles, as call stacks with weights.
 
-weighted: the common input of all formats. folded, speedscope, chrome_trace, pprof, hatchet, caliper: text, bytes or
-data for JSON. caliper also: files of all runs of an experiment, as Thicket reads them.
+The module weighted contains the common input of all writers. The modules folded, speedscope, chrome_trace, pprof,
+hatchet and caliper each write one format: they return text, bytes, or data for JSON. The module caliper also writes the
+files of all runs of an experiment, which Thicket reads.
 """
 
 from __future__ import annotations

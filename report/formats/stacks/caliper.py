@@ -13,31 +13,31 @@ from quipu.modeling.printable import one_line, printable
 
 from .weighted import Sample, WeightedStacks
 
-# Number of the first free node: every file has the same nodes before it. Types and properties are those of Caliper's
-# cali_types.h and cali.h.
+# Number of the first free node: nodes with smaller numbers are predefined and equal in every file. The numbers of types
+# and properties below are from cali_types.h and cali.h of Caliper.
 PREDEFINED = 12
 _UINT, _STRING, _DOUBLE = 2, 3, 5
 _NAME, _PROPERTIES = 8, 10
 _NESTED, _VALUE, _GLOBAL = 256 + 20, 64 + 1, 512
 _UNITS = {"s": "sec"}
-# Names of the metadata in files that Quipu writes. TITLE: of a call tree. PARAMETERS, REPETITION: of a run of an
-# experiment. LINKER_NAMES: linker names by the names in the file, as JSON.
+# Names of metadata in files that Quipu writes. TITLE: title of a call tree. PARAMETERS: names of the parameters of a
+# run. REPETITION: number of the repetition. LINKER_NAMES: JSON object with the linker name of each name in the file.
 TITLE, PARAMETERS, REPETITION = "quipu.title", "quipu.parameters", "quipu.repetition"
 LINKER_NAMES = "quipu.linker_names"
 _CALIPER_NAMES = {"time": "sum#time.duration", "visits": "sum#rc.count"}
 
 
 def caliper(stacks: WeightedStacks) -> str:
-    """Return the exclusive values of one call tree; several samples are ranks."""
+    """Return a file with the exclusive values of one call tree. Several samples become ranks."""
     return caliper_text(stacks.tree, stacks.metrics, stacks.samples, {TITLE: stacks.title})
 
 
 def caliper_text(
     tree: CallTree, metrics: Sequence[Metric], samples: Sequence[Sample], run: Mapping[str, str | float]
 ) -> str:
-    """Return a file with a record for each call path and sample, without missing values.
+    """Return a file with a record for each call path and sample. Missing values (NaN) are left out.
 
-    run: metadata of the run, which become columns in Thicket. Several samples are ranks, numbered from 0.
+    run: metadata of the run, which become columns in Thicket. Several samples become ranks, numbered from 0.
     """
     lines: list[str] = []
     numbers: dict[str, int] = {}
@@ -94,7 +94,10 @@ def run_text(
     parameters: Mapping[str, float],
     run: int,
 ) -> str:
-    """Return the file of one run of an experiment. values: by metric, shape (call paths,). run: the repetition."""
+    """Return a file with one run of an experiment.
+
+    values: exclusive values of each metric, shape (call paths,). run: number of the repetition.
+    """
     metadata: dict[str, str | float] = {
         **parameters,
         PARAMETERS: " ".join(parameters),
@@ -104,13 +107,13 @@ def run_text(
 
 
 def is_of_quipu(text: str) -> bool:
-    """Return whether Quipu wrote a file of Caliper; otherwise it is a measurement of Caliper."""
+    """Return whether Quipu wrote a file of Caliper. text: its content."""
     head = text.partition("__rec=ctx,")[0]
     return head.startswith("__rec=node,") and any(f",data={name}," in head for name in (TITLE, PARAMETERS))
 
 
 def _attribute_name(metric: str, others: Container[str]) -> str:
-    """Return the attribute of a metric: its name, or "sum#" and its name if another attribute has this name."""
+    """Return the name of the attribute of a metric: its name in Caliper, after "sum#" if that name is in use."""
     name = _CALIPER_NAMES.get(metric, metric)
     return f"sum#{name}" if name in others else name
 
@@ -120,7 +123,7 @@ def _step(tree: CallTree, path: int) -> str:
 
 
 def _linker_names(tree: CallTree) -> dict[str, str]:
-    """Return the linker names of regions with a different displayed name, by their unique names in the file."""
+    """Return the linker names that differ from the name in the file, by name in the file, where both are unique."""
     pairs = {(_step(tree, path), tree.region_of(path).name) for path in range(len(tree))}
     steps, names = (Counter(pair[place] for pair in pairs) for place in (0, 1))
     return {step: name for step, name in sorted(pairs) if step != name and steps[step] == names[name] == 1}

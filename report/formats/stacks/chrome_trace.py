@@ -11,10 +11,10 @@ _SUMMARY = "A summary of the call tree, not a time line: widths are inclusive va
 
 
 def chrome_trace(stacks: WeightedStacks) -> dict[str, Any]:
-    """Return one complete event per call path, inside of the event of its caller.
+    """Return one "complete event" per call path, inside of the event of its caller.
 
-    The duration is the inclusive value of the first metric; for metrics other than times, 1 becomes 1 µs. Every sample
-    is a separate process.
+    The duration of an event is the inclusive value of the first metric. A metric that is no time is shown as if its
+    unit were 1 µs. Every sample is shown as a separate process.
     """
     metric = stacks.metrics[0]
     events: list[dict[str, Any]] = []
@@ -32,7 +32,7 @@ def chrome_trace(stacks: WeightedStacks) -> dict[str, Any]:
 def _events(stacks: WeightedStacks, weights: list[int], process: int) -> list[dict[str, Any]]:
     tree, inclusive = stacks.tree, stacks.inclusive(weights)
     microseconds = 1000 if whole_unit(stacks.metrics[0]) == "nanoseconds" else 1
-    free = [0] * (len(tree) + 1)  # start of the next callee; the last element is for roots, whose parent is -1
+    free = [0] * (len(tree) + 1)  # where the event of the next callee begins; the last element is for roots (parent -1)
     found = []
     for node, parent in enumerate(tree.parent.tolist()):
         start = free[node] = free[parent]

@@ -9,7 +9,7 @@ from .weighted import WeightedStacks
 
 
 def folded(stacks: WeightedStacks) -> str:
-    """Return the exclusive values of the first metric as lines `main;solve;MPI_Allreduce 1234`.
+    """Return the exclusive values of the first metric and sample as lines such as `main;solve;MPI_Allreduce 1234`.
 
     A semicolon in a name becomes a colon. Line breaks and characters that control a terminal become question marks.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write call trees as literals of Hatchet: `hatchet.GraphFrame.from_literal(json.load(file))`."""
+"""Write call trees for Hatchet, which reads them by `hatchet.GraphFrame.from_literal(json.load(file))`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from quipu.modeling.errors import ModelingError
 
 from .weighted import WeightedStacks
 
-# json reads and writes nested values recursively. Python allows 1000 levels, and each level of calls needs two.
+# Largest depth of call paths. The module json reads nested values recursively: Python allows 1000 levels, and each
+# level of calls needs two.
 _DEEPEST = 400
-_NO_METRICS = ("name", "node", "_hatchet_nid")  # columns and keys that Hatchet reserves
+_NO_METRICS = ("name", "node", "_hatchet_nid")  # names of columns that Hatchet reserves
 
 
 def hatchet(stacks: WeightedStacks) -> list[dict[str, Any]]:
-    """Return the call trees by root, with exclusive values as `time` and inclusive values as `time (inc)`.
+    """Return one nested object per root. It has exclusive values as `time` and inclusive values as `time (inc)`.
 
-    Missing values are null. Raises ModelingError for call paths too deep for JSON.
+    Missing values are None. Raises ModelingError if call paths are too deep for readers of JSON.
     """
     tree, sample = stacks.tree, stacks.samples[0]
     if (levels := int(tree.depth.max(initial=0)) + 1) > _DEEPEST:

@@ -13,7 +13,7 @@ _SAMPLE_TYPE, _SAMPLE, _LOCATION, _FUNCTION, _STRING, _COMMENT, _DEFAULT_TYPE = 
 
 
 def pprof(stacks: WeightedStacks) -> bytes:
-    """Return a profile with one value type per metric; pprof shows the first one. Locations are regions."""
+    """Return a profile with one value type per metric. By default, pprof shows the first one. Locations are regions."""
     strings: dict[str, int] = {"": 0}
 
     def text(value: str) -> int:

@@ -13,7 +13,7 @@ _UNITS = ("nanoseconds", "bytes")
 
 
 def speedscope(stacks: WeightedStacks) -> dict[str, Any]:
-    """Return one sampled profile per metric and sample; frames are regions, weights are exclusive values."""
+    """Return one profile of type "sampled" per metric and sample. Frames are regions, weights are exclusive values."""
     return {
         "exporter": "quipu",
         "$schema": "https://www.speedscope.app/file-format-schema.json",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call paths with their measured values, the input of all formats of stacks."""
+"""Call paths with their measured values: the input of the writers of all formats of stacks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _LARGEST = 2.0**63  # viewers use signed 64-bit numbers
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Exclusive values of one rank, or of all ranks combined: per metric shape (call paths,), NaN if missing."""
+    """Exclusive values of one rank, or of all ranks combined.
+
+    values: for each metric, shape (call paths,); NaN if missing.
+    """
 
     name: str
     values: Mapping[str, FloatArray]
@@ -28,9 +31,10 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class WeightedStacks:
-    """The call paths of a run or a configuration, with values of one or several samples.
+    """The call paths of a run or a configuration, with the values of one or several samples.
 
-    tree: the start and the end of MPI are roots, because the inclusive values of their callers do not contain them.
+    tree: the start and the end of MPI are roots in it, because the inclusive values of their callers do not contain
+    their values.
     """
 
     title: str
@@ -39,11 +43,13 @@ class WeightedStacks:
     samples: tuple[Sample, ...]
 
     def weights(self, metric: Metric, sample: Sample) -> list[int]:
-        """Return exclusive values as whole numbers of `whole_unit`; missing values are 0.
+        """Return the exclusive values as integers in the unit `whole_unit`. Missing values are 0.
 
-        They add up to the rounded total (method of the largest remainder), and each differs by less than 1 from its
-        value. Raises ModelingError for a metric that does not add up, a value that cannot be a weight, or a total
-        beyond 64 bits.
+        Each weight differs by less than 1 from its value. The sum of the weights is the rounded sum of the values
+        (method of the largest remainder).
+
+        Raises ModelingError for a metric that does not add up over call paths (a maximum), a value that is negative or
+        infinite, or a sum of 2^63 or more.
         """
         if metric.over_locations == "max":
             raise ModelingError(f"{metric.name} does not add up over call paths: choose another with --metric")
@@ -63,12 +69,15 @@ class WeightedStacks:
         return weights
 
     def adding_up(self, only_first: bool) -> WeightedStacks:
-        """Return only the metrics that add up over call paths, or only the first of them; all metrics if none does."""
+        """Return the stacks with only the metrics that add up over call paths; with all metrics if none does.
+
+        only_first: keep only the first of them.
+        """
         found = tuple(metric for metric in self.metrics if metric.over_locations == "sum") or self.metrics
         return replace(self, metrics=found[:1] if only_first else found)
 
     def inclusive(self, weights: Sequence[int]) -> list[int]:
-        """Return the sums of weights over every call path and all below it."""
+        """Return for each call path the sum of its weight and of the weights of all call paths below it."""
         sums = list(weights)
         for node in range(len(self.tree) - 1, -1, -1):
             if (parent := int(self.tree.parent[node])) >= 0:
@@ -77,7 +86,7 @@ class WeightedStacks:
 
     @property
     def chains(self) -> list[tuple[int, ...]]:
-        """Return the regions of every call path from its root, as indices into `tree.regions`."""
+        """Return for each call path its regions from the root, as indices into `tree.regions`."""
         chains: list[tuple[int, ...]] = []
         for parent, region in zip(self.tree.parent.tolist(), self.tree.region.tolist(), strict=True):
             chains.append((*chains[parent], region) if parent >= 0 else (region,))
@@ -85,15 +94,17 @@ class WeightedStacks:
 
 
 def whole_unit(metric: Metric) -> str:
-    """Return the unit of weights: nanoseconds for times; empty for counts."""
+    """Return the unit of weights: "nanoseconds" for times, "" for counts, otherwise the unit of the metric."""
     return _WHOLE_UNITS.get(metric.unit, (1.0, "" if metric.unit == "1" else metric.unit))[1]
 
 
 def weighted_stacks(view: TreeView, metrics: Sequence[str], samples: Sequence[str] = ()) -> WeightedStacks:
-    """Return the call paths of a view with the values of these metrics (default: all that are not 0 everywhere).
+    """Return the call paths of a view with their values.
 
-    By default, metrics that add up come first, beginning with time. samples: names of the samples of the view, which
-    then stay separate; otherwise they are combined. Raises ModelingError for an unknown metric, or if all values are 0.
+    metrics: names; empty: all metrics that are not 0 everywhere, where metrics that add up come first, beginning with
+    time. samples: names of the samples (ranks or repetitions) of the view, to keep them separate; empty: combine them.
+
+    Raises ModelingError for an unknown metric, or if all values are 0.
     """
     chosen = [view.metric(name) for name in metrics] or sorted(
         (view.metrics[name] for name, values in view.values.items() if np.any(np.nan_to_num(values))),
