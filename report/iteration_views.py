@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of the iterations of a phase in the course of a run."""
+"""Views of the iterations of a phase (such as time steps) in the course of a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _QUARTERS = 4
 
 
 class Iterations(Protocol):
-    """Iterations of phases: one row per phase, span of iterations and metric (`IterationTable`)."""
+    """Iterations of phases: one row per phase, span (consecutive iterations) and metric; see `IterationTable`."""
 
     @property
     def phase(self) -> list[str]: ...  # noqa: D102
@@ -40,10 +40,11 @@ class Iterations(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class IterationsView:
-    """One phase. Spans are in the order of the run.
+    """One phase. A span is a number of consecutive iterations; spans are in the order of the run.
 
-    first, last, iterations: of each span, int64 of shape (spans,). mean, max: the value of one iteration, mean and
-    maximum over the ranks, by metric, float64 of shape (spans,); NaN if unknown.
+    first, last, iterations: number of the first and last iteration of each span, and number of its iterations, shape
+    (spans,). mean, max: for each metric the value of one iteration, mean over the span; mean and maximum over ranks,
+    shape (spans,); NaN if unknown.
     """
 
     phase: str
@@ -55,7 +56,7 @@ class IterationsView:
     max: dict[str, FloatArray]
 
     def changes(self) -> dict[str, float]:
-        """Return the ratio of the last quarter of the iterations to the first quarter, by metric."""
+        """Return the ratio of the last quarter of the spans to the first quarter, by metric; mean per iteration."""
         quarter = max(1, self.iterations.size // _QUARTERS)
         found = {}
         for metric, values in self.mean.items():
@@ -86,7 +87,7 @@ def _ends(quarter: int) -> tuple[slice, slice]:
 
 
 def iterations_view(table: Iterations, phase: str, metrics: Sequence[str] = ()) -> IterationsView:
-    """Return one phase of a run. metrics: default: all that are not zero.
+    """Return the view of one phase of a run. metrics: names; empty: all metrics of the phase.
 
     Raises UsageError for a phase or a metric that the run does not contain.
     """
@@ -116,7 +117,7 @@ def iterations_view(table: Iterations, phase: str, metrics: Sequence[str] = ()) 
 
 
 def iterations_json(title: str, view: IterationsView) -> dict[str, Any]:
-    """Return all spans. title: the run."""
+    """Return the spans of a phase as a JSON document. title: name of the run."""
     return document_json(
         "iterations",
         title,

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON views of the command line (`--json`): plain dictionaries with stable keys.
+"""Create the JSON documents of the command line (`--json`): plain dictionaries with stable keys.
 
-documents.toml lists all views with their keys; tests check every output against it. Every view has "format" (its name)
-and "schema" (its version). Unmeasured numbers are null. Call paths are numbered from 0, parents before children; "path"
-is the list of display names of the regions from the root.
+documents.toml lists all documents with their keys; tests check every output against it. Every document has "format"
+(its name) and "schema" (its version). Numbers that were not measured are null. Call paths are numbered from 0, parents
+before children; "path" is the list of display names of the regions from the root.
 
-Inclusive values, totals, shares and rankings describe the program without the start and the end of MPI. The start and
-the end are marked, or have separate members (schema 2).
+Inclusive values, totals, shares and rankings describe the program without the start and the end of MPI (since schema
+2). The start and the end are marked, or have separate keys.
 """
 
 from __future__ import annotations
@@ -39,10 +39,13 @@ def show_json(view: TreeView, options: TreeOptions) -> dict[str, Any]:
     """Return a call tree: "title", "facts", "notes", "samples", "over", "oversubscribed", "metrics", "call_paths".
 
     "oversubscribed": measured with more ranks than processors. Each call path has "id", "parent" (null for roots),
-    "depth", "path", "region", "start_and_end" (part of the start or the end of MPI), and "values". For each metric and
-    scope ("inclusive", "exclusive") these are "value", "min", "mean", "max", "imbalance", and with `options.spread`
-    "samples", the list over ranks or repetitions. For a run with statistics only, inclusive values have only "value",
-    and there are no "samples". `options.metrics`, `scope`, `depth` and `top` limit the list.
+    "depth", "path", "region", "start_and_end" (whether it belongs to the start or the end of MPI), and "values".
+
+    "values" contains for each metric and scope ("inclusive", "exclusive") the keys "value", "min", "mean", "max",
+    "imbalance", and with `options.spread` "samples", the list of the values of ranks or repetitions. If the run has
+    only statistics over ranks, inclusive values have only "value", and there are no "samples".
+
+    options: metrics, scope, depth and top limit the call paths and values.
     """
     names = options.metrics or tuple(sorted(view.values))
     scopes = (options.scope,) if options.scope else _SCOPES
@@ -58,7 +61,7 @@ def show_json(view: TreeView, options: TreeOptions) -> dict[str, Any]:
         values: dict[str, dict[str, Any]] = {name: {} for name in names}
         for (name, scope), spread in found.items():
             words: tuple[str, ...] = ("value", "min", "mean", "max", "imbalance")
-            if view.spread is not None and scope == "inclusive":  # only sums are known without single samples
+            if view.spread is not None and scope == "inclusive":  # statistics of inclusive values need single samples
                 words = ("value",)
             entry: dict[str, Any] = {word: json_number(float(getattr(spread, word)[node])) for word in words}
             if options.spread and view.spread is None:
@@ -102,14 +105,17 @@ def metric_json(metric: Metric) -> dict[str, Any]:
 
 
 def json_number(value: float) -> float | int | None:
-    """Return a JSON number: integers without a fraction, null for a number that is not finite."""
+    """Return a number for JSON: an int if it has no fraction, None if it is not finite."""
     if not math.isfinite(value):
         return None
     return int(value) if value == round(value) and abs(value) < 2**53 else value
 
 
 def _entry(row: object, keys: str) -> dict[str, Any]:
-    """Return attributes of a row in this order. keys: names, or `key=attribute` if the attribute has another name."""
+    """Return attributes of a row as a dictionary.
+
+    keys: names separated by blanks; `key=attribute` if the attribute has another name than the key.
+    """
     pairs = (word.partition("=") for word in keys.split())
     return {key: _value(getattr(row, name or key)) for key, _, name in pairs}
 
@@ -123,19 +129,21 @@ def _value(value: Any) -> Any:
 
 
 def document_json(name: str, title: str, **content: Any) -> dict[str, Any]:
-    """Return a document of documents.toml with its format and schema version."""
+    """Return a document with its keys "format" and "schema". name: as in documents.toml, without "quipu-"."""
     return {"format": f"quipu-{name}", "schema": SCHEMA, "title": title, **content}
 
 
 def ranking_json(title: str, point: dict[str, float], view: RankingView, quality: str = "") -> dict[str, Any]:
-    """Return a ranking: "title", "quality" (of the measurement, one line), "metric", "point", "extrapolation" (of any
-    row), "beyond", "notes", "ranking", "program", "one_run", "start_and_end".
+    """Return a ranking of call paths by their predicted value at a point.
+
+    Keys: "title", "quality" (of the measurement, one line), "metric", "point", "extrapolation" (whether any row
+    extrapolates), "beyond", "notes", "ranking", "program", "one_run", "start_and_end".
 
     - Each entry of "ranking": "path" (list of region names), "value", "low", "high", "share", "formula", "basis",
       "extrapolation", "beyond" (ratio of the point to the measured range by parameter, empty inside of it),
       "oversubscribed" (the model depends on runs with more ranks than processors).
-    - "program": the sum over the program, null if the metric is not additive.
-    - "one_run": the interval that contains nine of ten runs, null if unknown.
+    - "program": the sum over the program; null if the metric does not add up over call paths.
+    - "one_run": the interval that contains nine of ten single runs; null if unknown.
     - "start_and_end": entries of the start and the end of MPI, which are not part of the program; first their sum.
     """
     return document_json(
@@ -157,7 +165,8 @@ def ranking_json(title: str, point: dict[str, float], view: RankingView, quality
 def search_json(title: str, search: Search, budget: Budget, counting: dict[str, Any] | None) -> dict[str, Any]:
     """Return suggested runs: "budget", "spent" and "whole" in core hours, "target", "candidates", "suggestions".
 
-    "counting": the count-only run that comes first (`deciding_text.counting_json`), null if none is needed.
+    "whole": cost of all candidates. "counting": the count-only run that should come first
+    (`deciding_text.counting_json`); null if none is needed.
 
     Each suggestion: "point", "repetition", "core_hours", "gain" (expected relative reduction of the variance of the
     prediction; null if the strategy does not compute it), "reason".
@@ -194,11 +203,11 @@ def _factors(beyond: Mapping[str, float]) -> dict[str, Any]:
 
 
 def models_json(title: str, rows: Sequence[ModelRow]) -> dict[str, Any]:
-    """Return models: "title" and "models".
+    """Return models as a JSON document: "title" and "models".
 
     Each model: "path" (list of region names), "metric", "text", "smape" (percent), "basis", "note", "oversubscribed"
-    (it depends on runs with more ranks than processors), "start_and_end" (the call path is part of the start or the end
-    of MPI), and "model": the terms as in a file of models, null if there is none.
+    (whether it depends on runs with more ranks than processors), "start_and_end" (whether the call path belongs to the
+    start or the end of MPI), and "model" (the terms as in a file of models; null if there is no model).
     """
     from quipu.modeling.pmnf.model.serialize import to_json
 
@@ -208,21 +217,18 @@ def models_json(title: str, rows: Sequence[ModelRow]) -> dict[str, Any]:
 
 
 def diagnosis_json(title: str, diagnosis: Diagnosis, quality: str = "") -> dict[str, Any]:
-    """Return a diagnosis: "title", "quality" (of the measurement, one line), "point", "predicted", "total",
-    "start_and_end", "beyond", "notes" and "findings".
+    """Return a diagnosis: the call paths whose time grows faster than their effort, and why.
 
+    - "title", "quality" (of the measurement, one line), "point", "notes".
     - "predicted": seconds of the program, as in `ranking_json`. "total": seconds from effort alone, without waiting and
-      slowdown.
+      slowdown. "start_and_end": seconds of the start and the end of MPI.
     - "oversubscribed_share": share of the total that is predicted from runs with more ranks than processors.
     - "without_effort": share of the total in call paths without effort, which can have no finding.
     - "beyond": as in `ranking_json`.
-    - "findings": the largest loss first.
-
-    Each finding: "id" (of the call path), "label", "cause" ("waiting", "contention", "cache effects"), "parameter",
-    "growth", "predicted" and "lost" in seconds at the point, "slowdown_measured", "slowdown", "significance",
-    "wait_share" (null if it was not measured), "effort", "basis", "evidence".
-
-    "others": time beyond effort without a finding: "id", "label", "predicted", "lost", "basis".
+    - "findings": the largest loss first. Each: "id" (of the call path), "label", "cause" ("waiting", "contention",
+      "cache effects"), "parameter", "growth", "predicted" and "lost" in seconds at the point, "slowdown_measured",
+      "slowdown", "significance", "wait_share" (null if it was not measured), "effort", "basis", "evidence".
+    - "others": call paths that lose time without a finding. Each: "id", "label", "predicted", "lost", "basis".
     """
     keys = (
         "id=path label cause parameter growth predicted lost slowdown_measured slowdown significance wait_share effort "
@@ -246,18 +252,20 @@ def diagnosis_json(title: str, diagnosis: Diagnosis, quality: str = "") -> dict[
 
 
 def files_json(findings: Sequence[FileFinding]) -> list[dict[str, Any]]:
-    """Return ways of using files: "id" (of the call path), "label", "group", "use", "measured", "at_target", "unit",
-    "size" (mean bytes of a write, null for files per rank).
+    """Return findings about the use of files.
+
+    Each: "id" (of the call path), "label", "group" (of files), "use", "measured", "at_target", "unit", "size" (mean
+    bytes of a write; null for files per rank).
     """
     keys = "id=path label group measured at_target unit size"
     return [{**_entry(one, keys), "use": one.use.value} for one in findings]
 
 
 def filter_json(title: str, point: dict[str, float], selection: RegionSelection) -> dict[str, Any]:
-    """Return the content of a filter: "title", "point", "total", "start_and_end" (seconds), "regions".
+    """Return the content of a filter: "title", "point", "regions".
 
-    Each region: "region" (linker name), "kept", "share" (of "total", the time of the program), "visits", "overhead"
-    (seconds), "reason".
+    "total": seconds of the program. "start_and_end": seconds of the start and the end of MPI. Each region: "region"
+    (display name), "kept", "share" (of "total"), "visits", "overhead" (seconds), "reason".
     """
     regions = [
         {"region": one.region.display, "kept": kept, **_entry(one, "share visits overhead reason")}
@@ -269,7 +277,7 @@ def filter_json(title: str, point: dict[str, float], selection: RegionSelection)
 
 
 def checks_json(checks: Sequence[Check]) -> dict[str, Any]:
-    """Return the checks of this machine: "ok" (no required component is missing) and "checks".
+    """Return the checks of this machine: "ok" (whether all required components exist) and "checks".
 
     Each check: "name", "state" ("ok", "warning", "missing"), "found", "needed_for", "remedy".
     """
@@ -279,16 +287,19 @@ def checks_json(checks: Sequence[Check]) -> dict[str, Any]:
 
 
 def changes_json(rows: Sequence[ChangeRow]) -> dict[str, Any]:
-    """Return "changes" of behaviour. Each has "path", "metric", "between", "below" and "above" as text."""
+    """Return the key "changes": changes of behaviour, each with "path", "metric", "between", "below", "above".
+
+    "between": the parameter values between which the behaviour changes. "below", "above": the models on both sides.
+    """
     return {"changes": [_entry(row, "path metric between below above") for row in rows]}
 
 
 def noise_json(rows: Sequence[NoiseRow]) -> dict[str, Any]:
-    """Return "noise". Each entry has "path", "metric", and numbers relative to the mean of a configuration:
+    """Return the key "noise": the noise of metrics of call paths, relative to the mean of a configuration.
 
-    "range" (median over configurations of largest - smallest), "low" and "high" (5 and 95 % quantiles of the
-    deviations), "worst" (the largest absolute deviation), "at" (its point), "warning". They are null without
-    repetitions.
+    Each: "path", "metric", "range" (median over configurations of largest - smallest), "low" and "high" (5 and 95 %
+    quantiles of the deviations), "worst" (the largest absolute deviation), "at" (its configuration), "warning". The
+    numbers are null without repetitions.
     """
     return {"noise": [_entry(row, "path metric range=level low high worst at=place warning") for row in rows]}
 
@@ -296,9 +307,9 @@ def noise_json(rows: Sequence[NoiseRow]) -> dict[str, Any]:
 def loops_json(title: str, metric: str, rows: Sequence[LoopRow], point: Mapping[str, float] | None) -> dict[str, Any]:
     """Return the loops of an experiment: "title", "metric", "point" and "loops".
 
-    Each loop: "path", "place" (file:line), "depth" (enclosing loops), "share" (of the metric at the point, or at the
-    largest measured values), "executions" (formula for all ranks together), "exact" (it reproduces all runs). With a
-    point also "value", "low" and "high" (predicted executions and their 90 % interval).
+    Each loop: "path", "place" (file:line), "depth" (number of enclosing loops), "share" (of the metric at the point, or
+    at the largest measured values), "executions" (formula for all ranks together), "exact" (whether the formula
+    reproduces all runs). With a point also "value", "low" and "high" (predicted executions and their 90 % interval).
     """
     keys = "path place depth share executions exact" + " value low high" * (point is not None)
     at = None if point is None else dict(point)
@@ -306,10 +317,11 @@ def loops_json(title: str, metric: str, rows: Sequence[LoopRow], point: Mapping[
 
 
 def source_json(source: SourceListing, pattern: str | None, inlined: bool = False) -> dict[str, Any]:
-    """Return "lines": for each call path and source line "callpath", "function", "name", "file", "line", "values".
+    """Return the effort of source lines as a JSON document.
 
-    "call_paths": the call paths of these lines, as in `quipu show --json`. pattern: as in `source_view` or
-    `inlined_view`.
+    "lines": for each call path and source line "callpath", "function" (display name), "name" (linker name), "file",
+    "line", "values". "call_paths": the call paths of these lines, as in `quipu show --json`. pattern: as in
+    `source_view`; if `inlined`, as in `inlined_view`.
     """
     lines = []
     for path, line, values in source.rows(pattern, inlined):

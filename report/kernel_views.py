@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of a program at a point: rows and facts for terminals and JSON."""
+"""Views of the kernels of a program at a point: rows and facts for the terminal, the report and JSON.
+
+A kernel is a group of call paths whose time is modeled together, from computation and memory accesses.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,18 @@ from .roofline_views import DrawnRoofline, drawn, roofline_json
 from .text import percent, point_text, quantity
 
 SCHEMA = 1
-_LEAST = 5e-4  # least share of the program for a row in a terminal
+_LEAST = 5e-4  # kernels with a smaller share of the program are not shown in the terminal
 
 
 @dataclass(frozen=True)
 class KernelRow:
-    """One kernel, or MPI operations that are modeled together. Times are seconds of a rank."""
+    """One kernel, or a group of MPI operations that are modeled together.
+
+    total, compute, memory, communication: predicted seconds of a rank. share: of the program. cpi: cycles per
+    instruction. blocking: part of the time of memory accesses that is not hidden by computation. formula: the model as
+    text. cause, advice: the limit of the kernel, and what to do. residual: error of the fit. cpi and blocking are NaN
+    for MPI operations.
+    """
 
     name: str
     kind: str
@@ -42,7 +51,7 @@ class KernelRow:
 
 @dataclass(frozen=True)
 class KernelPanel:
-    """The kernels at a point for the report. place: the point as text."""
+    """The kernels at a point for the report. place: the point as text. roofline: None without a roofline."""
 
     place: str
     facts: tuple[tuple[str, str], ...]
@@ -52,7 +61,7 @@ class KernelPanel:
 
 
 def kernel_panel(model: ProgramModel, prediction: ProgramPrediction, found: Roofline | None = None) -> KernelPanel:
-    """Return the kernels at a point for the report. found: their roofline at this point."""
+    """Return the kernels at a point for the report. found: their roofline at this point; None if unknown."""
     facts = kernel_facts(model, prediction)
     rows = shown(kernel_rows(model, prediction), False)
     notes, picture = kernel_notes(model, prediction.point), None if found is None else drawn(found)
@@ -60,7 +69,7 @@ def kernel_panel(model: ProgramModel, prediction: ProgramPrediction, found: Roof
 
 
 def kernel_rows(model: ProgramModel, prediction: ProgramPrediction) -> list[KernelRow]:
-    """Return all kernels and communication, the longest first."""
+    """Return a row for each kernel and each group of MPI operations, the longest predicted time first."""
     whole = prediction.total.value
     rows = []
     for kernel in prediction.kernels:
@@ -107,7 +116,7 @@ def kernel_rows(model: ProgramModel, prediction: ProgramPrediction) -> list[Kern
 
 
 def kernel_facts(model: ProgramModel, prediction: ProgramPrediction) -> list[tuple[str, str]]:
-    """Return (label, text) pairs for the head."""
+    """Return (label, text) pairs for the head of the view."""
     total = prediction.total
     parts = {name: getattr(prediction, name).value for name in ("compute", "memory", "communication", "other")}
     whole = total.value or 1.0
@@ -133,17 +142,20 @@ def kernel_facts(model: ProgramModel, prediction: ProgramPrediction) -> list[tup
 
 
 def kernel_notes(model: ProgramModel, point: Mapping[str, float]) -> list[str]:
-    """Return notes on the models of kernels."""
+    """Return notes: how far the point is beyond the measured range, and notes of the model."""
     return [*beyond_notes(model.parameters, point, model.ranges), *model.notes]
 
 
 def shown(rows: list[KernelRow], everything: bool) -> list[KernelRow]:
-    """Return the rows that a terminal shows."""
+    """Return the rows to show: all if `everything`, otherwise those with a notable share of the program."""
     return [row for row in rows if everything or row.share >= _LEAST]
 
 
 def kernels_json(model: ProgramModel, prediction: ProgramPrediction, found: Roofline | None = None) -> dict[str, Any]:
-    """Return kernels at a point as JSON data. Times are seconds of a rank, null if unknown. found: their roofline."""
+    """Return the kernels at a point as a JSON document. Times are seconds of a rank, null if unknown.
+
+    found: roofline of the kernels; None if unknown.
+    """
     return {
         "format": "quipu-kernels",
         "schema": SCHEMA,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops of call paths and their execution counts, for `quipu model --loops`."""
+"""View of the loops of call paths and their numbers of executions, for `quipu model --loops`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from .views import steps
 class LoopRow:
     """A loop, or the blocks of a function outside of all loops.
 
-    - path: call path. place: file and line with most of its effort. depth: number of enclosing loops.
-    - share: share of the metric of the program at a point.
-    - executions: formula for all ranks together. exact: whether it reproduces all runs.
-    - value, low, high: predicted executions at the point, and their 90 % interval.
+    - path: regions of the call path from the root. place: file and line with most of the effort of the loop. depth:
+      number of enclosing loops.
+    - share: share of the loop in the metric of all loops at a point.
+    - executions: formula of the number of executions of its body, all ranks together. exact: whether the formula
+      reproduces all runs.
+    - value, low, high: predicted number of executions at the point, and its 90 % interval.
     """
 
     path: tuple[str, ...]
@@ -37,10 +39,10 @@ class LoopRow:
 def loop_rows(
     analysis: Analysis, metric: str, paths: Collection[int] | None, at: Mapping[str, float] | None = None
 ) -> list[LoopRow]:
-    """Return loops in descending order of a metric.
+    """Return the loops that contribute to a metric, the largest first.
 
-    paths: call paths to consider, None: all. at: the point of shares and predictions, None: the largest measured
-    values. The result is empty if the measurements contain no loops, or the loops have none of the metric.
+    paths: call paths to show; None: all. at: the point of shares and predictions; None: the largest measured values.
+    The result is empty if the measurements contain no loops, or the metric is 0 in all loops.
     """
     counts = analysis.counts
     if not isinstance(counts, CountModels) or not counts.loops(metric):

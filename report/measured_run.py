@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Protocols with the attributes of a run that views use, for example of a run from `quipu.open`."""
+"""Protocols with the attributes of a run that the views use. A run from `quipu.open` has them."""
 
 # ruff: noqa: D102
 
@@ -74,7 +74,10 @@ class Rank(Protocol):
 
 
 class RankValues(Protocol):
-    """Exclusive values per call path, rank and thread, one row per combination that occurs."""
+    """Exclusive values: one row for each combination of call path, rank and thread that occurs.
+
+    callpath, rank, and each of metrics: shape (rows,).
+    """
 
     @property
     def callpath(self) -> IntArray: ...
@@ -85,7 +88,7 @@ class RankValues(Protocol):
 
 
 class RankStatistics(Protocol):
-    """One metric over the ranks of a run, per call path."""
+    """Statistics of one metric over the ranks of a run, each of shape (call paths,)."""
 
     @property
     def sum(self) -> FloatArray: ...
@@ -98,7 +101,10 @@ class RankStatistics(Protocol):
 
 
 class SourceLine(Protocol):
-    """A source line and the function that contains it in the source; `name` is the linker name of the function."""
+    """A source line and the function that contains the line in the source.
+
+    function: display name of this function. name: its linker name.
+    """
 
     @property
     def function(self) -> str: ...
@@ -111,7 +117,10 @@ class SourceLine(Protocol):
 
 
 class SourceEffort(Protocol):
-    """Effort of source lines, exclusive per call path; `line` is an index into `lines`."""
+    """Exclusive effort by call path and source line. callpath, line, and each of metrics: shape (rows,).
+
+    line: index into `lines`.
+    """
 
     @property
     def callpath(self) -> IntArray: ...
@@ -124,7 +133,7 @@ class SourceEffort(Protocol):
 
 
 class MeasuredRun(Protocol):
-    """One run; `values` is None if only statistics are known."""
+    """One run. values: None if the archive has only statistics over ranks."""
 
     @property
     def path(self) -> Path: ...
@@ -143,7 +152,7 @@ class MeasuredRun(Protocol):
 
 
 class CostlyPath(Protocol):
-    """Call paths that overhead dominates for the same reason; see agent/merge/overhead.py."""
+    """Call paths whose time is mostly overhead for the same reason; agent/merge/overhead.py describes the fields."""
 
     @property
     def path(self) -> int: ...

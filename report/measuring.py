@@ -22,9 +22,10 @@ _UNTIMED = (
 
 
 def measuring_facts(costs: Mapping[str, float], by_effort: bool = False) -> list[tuple[str, str]]:
-    """Return the overhead of all ranks and threads; empty if the run did not record it.
+    """Return (label, text) pairs about the overhead of all ranks and threads; empty if the run did not record it.
 
-    costs: sums over the run by name, from its metadata. by_effort: whether the time of the run is simulated by effort.
+    costs: seconds and numbers of events by name, summed over the run, from its metadata. by_effort: whether the run is
+    a simulation whose computation takes the time of its effort.
     """
     if "total" not in costs:
         return []
@@ -55,7 +56,7 @@ def _since(costs: Mapping[str, float]) -> str:
 
 
 def measuring_notes(tree: CallTree, entries: Sequence[CostlyPath]) -> list[str]:
-    """Return warnings about call paths that overhead dominates, and how to exclude its causes."""
+    """Return warnings about call paths whose time is mostly overhead, and how to reduce the overhead."""
     notes = [_note(tree, entry) for entry in entries[:_MOST_NOTES]]
     if len(entries) > _MOST_NOTES:
         notes.append(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves of models over a parameter, with their intervals and measured values, for plots."""
+"""Compute the curves of models over a parameter, with intervals and measured values, for plots."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ _PARTS = ("value", "lower", "upper")
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A model: values and 90 % interval at the positions `Curves.x`, and measured means at the positions `known`."""
+    """The curve of one model.
+
+    values, lower, upper: prediction and 90 % interval at the parameter values `Curves.x`. means: measured values
+    (median over repetitions) at the parameter values `known`.
+    """
 
     label: str
     values: FloatArray
@@ -34,7 +38,10 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Models of one metric over one parameter, which extrapolate outside of `measured`."""
+    """Curves of models of one metric over one parameter.
+
+    x: parameter values. measured: the largest measured parameter value; the models extrapolate beyond it.
+    """
 
     x: FloatArray
     measured: float
@@ -44,7 +51,7 @@ class Curves:
 
     @property
     def logarithmic(self) -> tuple[bool, bool]:
-        """Return whether the axes x and y are logarithmic, because their values have a large ratio."""
+        """Return whether the axes x and y should be logarithmic, because their values differ by a large ratio."""
         values = np.concatenate([array for one in self.curves for array in (one.values, one.means)])
         return _spans(self.x), bool(values.size) and _spans(values)
 
@@ -63,7 +70,7 @@ def model_curves(
     inclusive: bool,
     experiment: Experiment | None,
 ) -> Curves:
-    """Return the curves of `plot_models`, which documents the arguments and errors."""
+    """Return the curves for `plot_models`, which describes the arguments and errors."""
     point = _point(analysis, metric, parameter, at or {})
     column = analysis.parameters.index(parameter)
     low, high = analysis.ranges_of(metric)[column]
@@ -99,7 +106,10 @@ def _point(analysis: Analysis, metric: str, parameter: str, at: Mapping[str, flo
 def _chosen(
     analysis: Analysis, metric: str, inclusive: bool, paths: int | Sequence[int], end: FloatArray
 ) -> list[tuple[int, Model]]:
-    """Return call paths and their models: the requested ones, or a number of call paths with the largest values."""
+    """Return indices of call paths and their models. Raises ModelingError if there are none.
+
+    paths: indices of call paths; or a number: the call paths with the largest values at the point `end`.
+    """
     entries = analysis.models(metric, inclusive)
     wanted = range(len(entries)) if isinstance(paths, int) else paths
     if wrong := [path for path in wanted if not 0 <= path < len(entries)]:
@@ -118,7 +128,10 @@ def _chosen(
 def _measured(
     experiment: Experiment, metric: str, inclusive: bool, path: int, point: FloatArray, column: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the values of the parameter `column` at which a metric was measured at this point, and the medians."""
+    """Return the parameter values at which a metric was measured, and its values there (median over repetitions).
+
+    column: index of the parameter. point: the values of the other parameters.
+    """
     experiment.metric(metric)
     others = np.arange(len(point)) != column
     here = np.all(experiment.points[:, others] == point[others], axis=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of models over a parameter for notebooks, with matplotlib or plotly (`pip install 'quipu[plots]'`)."""
+"""Plot models over a parameter in notebooks, with matplotlib or plotly (`pip install 'quipu[plots]'`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLORS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")
-"""The colors of matplotlib, so that both kinds of plots agree."""
+"""The colors of matplotlib, used for the plots of plotly, too."""
 
 
 def plot_models(
@@ -35,9 +35,11 @@ def plot_models(
     """Return a figure of the models of a metric over a parameter, with their 90 % intervals.
 
     - at: values of the other parameters; default: the largest measured values.
-    - until: the largest value of the parameter. Curves are dashed beyond the measured range.
-    - paths: call paths, or the number of call paths with the largest values at `until`.
-    - experiment: its means over repetitions at `at` are drawn as points.
+    - until: the largest value of the parameter; default: the largest measured one. Curves are dashed beyond the
+      measured range.
+    - paths: indices of call paths; or a number: the call paths with the largest values at `until`.
+    - inclusive: plot models of inclusive values.
+    - experiment: its medians over repetitions at `at` are drawn as points.
 
     Raises ModelingError for an unknown metric or parameter, or without any model to plot, EnvironmentProblem without
     matplotlib.
@@ -80,8 +82,8 @@ def plot_models_interactive(
 ) -> Any:
     """Return the plot of `plot_models` as a `plotly.graph_objects.Figure`.
 
-    The figure shows values under the pointer, and the reader can hide call paths. The arguments and errors are the same
-    as of `plot_models`. Raises EnvironmentProblem without plotly.
+    The figure shows values under the pointer, and the reader can hide call paths. Arguments and errors are the same as
+    in `plot_models`. Raises EnvironmentProblem without plotly.
     """
     try:
         from plotly import graph_objects
@@ -120,5 +122,5 @@ def plot_models_interactive(
 
 
 def _text(text: str) -> str:
-    """Return text in which plotly sees no tags and no formulas."""
+    """Return a text in which plotly interprets nothing as a tag or a formula."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("$", "&#36;")

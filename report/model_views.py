@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of an experiment, rankings at a point, and contents of filters: rows and facts for every kind of output."""
+"""Views of the models of an experiment, of rankings at a point, and of filters, for every kind of output."""
 
 from __future__ import annotations
 
@@ -69,10 +69,11 @@ def model_rows(
     observed: Mapping[str, Sequence[Behaviour]],
     chosen: Sequence[int] | None = None,
 ) -> tuple[list[tuple[int, ModelRow]], int]:
-    """Return call paths with their models in the order of the tree, and the number of omitted empty models.
+    """Return pairs of the index of a call path and the row of a model, and the number of omitted rows.
 
-    The rows of the start and the end of MPI come last. glob: pattern of call paths or names of regions. everything:
-    include models that are 0 and call paths without a model. chosen: show these call paths in this order.
+    The rows are in the order of the tree; the start and the end of MPI come last. glob: pattern of call paths or names
+    of regions; None: all. everything: do not omit models that are 0 and call paths without a model. observed: behaviour
+    of each call path by metric. chosen: indices of the call paths to show, in this order; None: all.
     """
     entries = {name: analysis.models(name, inclusive) for name in metrics}
     rows: list[tuple[int, ModelRow]] = []
@@ -100,23 +101,27 @@ def model_rows(
 
 
 def largest_paths(analysis: Analysis, metric: str, inclusive: bool, glob: str | None) -> list[int]:
-    """Return the call paths with the metric at the largest measured values of the parameters, largest first."""
+    """Return the indices of call paths by their modeled value at the largest measured parameter values, largest first.
+
+    Call paths with the value 0 are left out. glob: as in `model_rows`.
+    """
     point = {name: high for name, (_, high) in zip(analysis.parameters, analysis.ranges_of(metric), strict=True)}
     ranking = evaluate(analysis, point, metric).ranking(inclusive)
     return [one.path for one in ranking if one.value > 0 and _fits(analysis, one.path, glob)]
 
 
 def matching_paths(analysis: Analysis, glob: str) -> set[int]:
-    """Return the call paths whose text, or whose region, matches a pattern."""
+    """Return the indices of the call paths whose text, or whose last region, matches a pattern (fnmatch(3))."""
     return {path for path in range(len(analysis.tree)) if _fits(analysis, path, glob)}
 
 
 def _fits(analysis: Analysis, path: int, glob: str | None) -> bool:
-    """Return whether a call path, or the name of its region, matches a pattern (None: all)."""
+    """Return whether a call path, or the name of its last region, matches a pattern; None matches all."""
     return glob is None or matches(glob, analysis.tree.label(path)) or matches(glob, analysis.tree.name(path))
 
 
 def _depth_first(analysis: Analysis) -> list[int]:
+    """Return the indices of all call paths, each followed by the call paths below it."""
     order: list[int] = []
     stack = list(reversed(analysis.tree.roots))
     while stack:
@@ -127,7 +132,7 @@ def _depth_first(analysis: Analysis) -> list[int]:
 
 
 def model_facts(analysis: Analysis, inclusive: bool) -> list[tuple[str, str]]:
-    """Return (label, text) pairs for the head of models."""
+    """Return (label, text) pairs for the head of a list of models."""
     return [
         *quality_fact(analysis.quality),
         ("measured", ranges_text(analysis.parameters, analysis.ranges)),
@@ -141,12 +146,14 @@ def model_facts(analysis: Analysis, inclusive: bool) -> list[tuple[str, str]]:
 class RankingView:
     """A ranking of call paths at a point.
 
-    - program: the sum over all call paths; None for a metric that is not additive.
-    - start_and_end: the start and the end of MPI, which are not part of the program; first their sum, if there is one.
-    - beyond: ratio of the point to the measured range, by parameter.
-    - left_out: lines about call paths that the ranking does not contain.
-    - one_run: the interval that contains nine of ten runs; None if unknown.
-    - all_oversubscribed: whether all models of time depend on oversubscribed runs; one note reports this.
+    - rows: the call paths with the largest values. program: the sum over all call paths; None for a metric that does
+      not add up (a maximum).
+    - start_and_end: the start and the end of MPI, which are not part of the program; their sum first, if they add up.
+    - beyond: ratio of the point to the measured range, by parameter; empty inside of the range.
+    - facts: (label, text) pairs for the head. left_out: lines about call paths that the ranking does not contain.
+    - one_run: the interval that contains nine of ten single runs; None if unknown.
+    - all_oversubscribed: whether all models of time depend on oversubscribed runs. Then a single note reports this, and
+      rows need no marks.
     """
 
     metric: Metric
@@ -164,7 +171,11 @@ class RankingView:
 def ranking_view(
     analysis: Analysis, experiment: Experiment | None, point: dict[str, float], metric: str, inclusive: bool, top: int
 ) -> RankingView:
-    """Return the `top` call paths by their predicted value at a point. experiment: used for changes of behaviour."""
+    """Return the ranking of call paths by their predicted value at a point. top: number of rows.
+
+    experiment: the measurements, for notes about changes of behaviour and about times outside of the intervals; None if
+    there are only models.
+    """
     evaluation = evaluate(analysis, point, metric)
     ranking = evaluation.ranking(inclusive)
     known = [entry for entry in ranking if not math.isnan(entry.value)]
@@ -177,7 +188,7 @@ def ranking_view(
         ("metric", f"{metric}, {scope}, {values_text(analysis.over_ranks, analysis.metrics)}"),
     ]
     program = None
-    if evaluation.metric.over_locations == "sum":  # maxima of call paths are not additive
+    if evaluation.metric.over_locations == "sum":  # maxima of call paths do not add up
         total, shared = evaluation.total, evaluation.oversubscribed_share
         ends = (total.lower, total.upper, evaluation.beyond)
         program = RankedRow(("program",), total.value, 1.0, "", *ends, "sum", shared > 0)
@@ -227,7 +238,7 @@ def ranking_view(
 
 
 def outside_notes(analysis: Analysis, experiment: Experiment) -> list[str]:
-    """Return a note if more measured times are outside of the intervals of the models than expected by chance."""
+    """Return a note if more measured times are outside of the intervals of the models than chance explains."""
     found = outside_of_band(analysis, experiment)
     if found is None:
         return []
@@ -245,8 +256,10 @@ def outside_notes(analysis: Analysis, experiment: Experiment) -> list[str]:
 def _left_out(
     analysis: Analysis, evaluation: Evaluation, further: int, nothing: int, inclusive: bool
 ) -> tuple[str, ...]:
-    """Return lines about omitted call paths. further: number of further ones. nothing: number of call paths with the
-    value 0."""
+    """Return lines about call paths that the ranking does not contain.
+
+    further: number of call paths below the shown ones. nothing: number of call paths with the value 0.
+    """
     metric, result = evaluation.metric.name, []
     if further:
         result.append(f"{counted(further, 'further call path is', 'further call paths are')} not shown (--top)")
@@ -299,14 +312,17 @@ def diagnosis_facts(place: str, diagnosis: Diagnosis) -> list[tuple[str, str]]:
 
 
 def extrapolation_notes(analysis: Analysis, point: Mapping[str, float], metric: str = "time") -> list[str]:
-    """Return a note on how far a point is beyond the measured range of a metric; none if it lies within."""
+    """Return a note about how far a point is beyond the measured range of a metric; empty if it is inside."""
     return beyond_notes(analysis.parameters, point, analysis.ranges_of(metric))
 
 
 def beyond_notes(
     parameters: Sequence[str], point: Mapping[str, float], ranges: Sequence[tuple[float, float]]
 ) -> list[str]:
-    """Return a note on how far a point is beyond the measured ranges of the parameters; none if it lies within."""
+    """Return a note about how far a point is beyond the measured ranges of the parameters; empty if it is inside.
+
+    ranges: smallest and largest measured value of each parameter.
+    """
     beyond = times_beyond(point, ranges)
     if not beyond:
         return []
@@ -321,7 +337,10 @@ def beyond_notes(
 
 
 def slowest_rank_notes(analysis: Analysis) -> list[str]:
-    """Return a note on the point with the largest ratio of the slowest rank to the mean; empty if it is small."""
+    """Return a note about the configuration with the largest ratio of the slowest rank to the mean over ranks.
+
+    The result is empty if the ratio is small.
+    """
     if analysis.slowest_rank is None:
         return []
     text = slowest_rank_text(analysis.parameters, analysis.slowest_rank, analysis.over_ranks)
@@ -329,7 +348,7 @@ def slowest_rank_notes(analysis: Analysis) -> list[str]:
 
 
 def oversubscription_notes(analysis: Analysis) -> list[str]:
-    """Return a note on the measured points with more ranks than processors; none if there is no such point."""
+    """Return a note about the measured configurations with more ranks than processors; empty if there are none."""
     if not analysis.oversubscribed:
         return []
     which = points_text(analysis.parameters, analysis.oversubscribed)
@@ -345,7 +364,7 @@ def _all_oversubscribed(analysis: Analysis) -> bool:
 def _changes(
     analysis: Analysis, experiment: Experiment, metric: str, point: dict[str, float], paths: Sequence[int]
 ) -> list[str]:
-    """Return predictions from the model of the range of the point, for call paths whose behaviour changes."""
+    """Return a note for each of `paths` whose behaviour changes, with the prediction for the range of `point`."""
     notes = []
     observed = behaviour(experiment, analysis, [metric])[metric]
     for path in paths:
@@ -358,7 +377,7 @@ def _changes(
 def filter_comments(
     analysis: Analysis, selection: RegionSelection, point: dict[str, float], threshold: float
 ) -> list[str]:
-    """Return the comment lines for the head of a filter file: two lines, and one for each further note."""
+    """Return the comments for the head of a filter file. threshold: least share of the time of a selected region."""
     place = point_text(analysis.parameters, point.values())
     comments = [
         f"{analysis.name} at {place}: regions with at least {percent(threshold)} of the time",

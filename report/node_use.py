@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Energy and memory traffic of whole nodes while a program ran.
+"""Texts about the energy and memory traffic of whole nodes while a program ran.
 
-The values include other programs on the nodes. A counter may include another one: the package includes its cores.
+The values include other programs on the nodes. Counters may overlap: the energy of a processor package contains the
+energy of its cores.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _UNITS = {"_joules": "J", "_bytes": "B"}
 
 
 def node_totals(run: Metadata) -> dict[str, float]:
-    """Return the sums over the nodes of a run, by counter; empty if no node has counters."""
+    """Return the sums over the nodes of a run (J or bytes) by counter; empty if no node has counters."""
     totals: dict[str, float] = {}
     for node in run.nodes:
         for name, value in (node.get("counters") or {}).items():
@@ -24,7 +25,7 @@ def node_totals(run: Metadata) -> dict[str, float]:
 
 
 def node_use(runs: Sequence[Metadata]) -> list[str]:
-    """Return the means over the runs with node counters, as texts such as `energy package 12.3 J`."""
+    """Return the mean of each counter over the runs that have it, as texts such as `energy package 12.3 J`."""
     values: dict[str, list[float]] = {}
     for run in runs:
         for name, value in node_totals(run).items():

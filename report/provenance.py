@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about the origin of measurements: program, machine, dates."""
+"""Facts about the origin of measurements: command, machine, launcher, dates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_HOSTS = 4
 
 
 def provenance(runs: Sequence[Metadata]) -> list[tuple[str, str]]:
-    """Return (label, text) facts about the runs of an experiment, without unknown facts."""
+    """Return (label, text) pairs about the runs of an experiment. Unknown facts are left out."""
     launchers = [f"{run.launcher.get('family', '')} {run.launcher.get('version', '')}" for run in runs]
     added = [f"{name}={value}" for run in runs for name, value in run.environment_added.items()]
     facts = [
@@ -29,7 +29,7 @@ def provenance(runs: Sequence[Metadata]) -> list[tuple[str, str]]:
 
 
 def _command(commands: Sequence[tuple[str, ...]]) -> str:
-    """Return the command of all runs; words that differ between them become `…`."""
+    """Return the command of the runs as text. Words that differ between the runs become `…`."""
     if not commands:
         return ""
     if len({len(command) for command in commands}) > 1:

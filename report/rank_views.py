@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times of the longest call paths by rank, or by blocks of ranks if there are many."""
+"""View of the times of the longest call paths by rank, or by blocks of ranks if there are many."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ _MOST_CELLS = 20_000  # largest number of cells of all configurations in a page
 
 
 def rank_data(times: Mapping[tuple[float, ...], FloatArray], points: FloatArray) -> list[dict[str, Any]]:
-    """Return times by rank for the page; if there are too many configurations, only the ones with most ranks.
+    """Return the times by rank for the report. If all do not fit, the configurations with most ranks have priority.
 
-    times: by point, the exclusive seconds of one run, shape (call paths, ranks), 0 outside of the program. points:
-    shape (configurations, parameters); the page refers to their indices.
+    times: for each configuration the exclusive seconds of one run, shape (call paths, ranks); 0 for the start and the
+    end of MPI. points: all configurations, shape (configurations, parameters).
 
-    Keys of each configuration: "ranks"; "step" (ranks per block); "paths" (the longest first); "cells" (mean seconds of
-    the ranks of a block, for each path); "imbalance" of each path: (max − mean) / max · n / (n − 1) over all ranks.
+    Keys of each entry: "configuration" (index into points); "ranks"; "step" (ranks per block); "paths" (indices, the
+    longest first); "cells" (mean seconds over the ranks of each block, for each path); "imbalance" of each path:
+    (max − mean) / max · n / (n − 1) over all n ranks.
     """
     places = {tuple(point): at for at, point in enumerate(points.tolist())}
     found = {places[point]: seconds for point, seconds in times.items() if point in places and seconds.shape[1] > 1}

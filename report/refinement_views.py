@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Iterations of a refinement, for the report."""
+"""View of the iterations of a refinement (`quipu refine`), for the report.
+
+Each iteration selects regions, builds the program with this filter, and measures the overhead.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,14 @@ from .text import uncertain_percent
 
 @dataclass(frozen=True)
 class RefinementRow:
-    """One iteration: the regions in its filter, the executed ones among them, and the added and removed regions.
+    """One iteration.
 
-    - overhead, start_and_end (of the recording, not contained in overhead), predicted: shares of the processor time
-      without instrumentation. error: error of the overhead.
-    - coverage: share of the exclusive time of the reference run; None if unknown.
+    - number: of the iteration. marked: number of regions in its filter. executed: number of these that were executed.
+      added, dropped: number of regions that it added and removed; None in the first iteration.
+    - overhead: measured overhead. start_and_end: cost of starting and ending the measurement, not part of `overhead`.
+      predicted: overhead that was predicted. All are shares of the processor time without instrumentation. error: error
+      of `overhead`, in the same unit.
+    - coverage: share of the selected regions in the exclusive time of the reference run; None if unknown.
     - within: whether the overhead is within the budget; None if the runs are too noisy to decide.
     - seconds: time for building, running and analyzing.
     """
@@ -42,7 +48,7 @@ class RefinementRow:
 
 @dataclass(frozen=True)
 class RefinementPanel:
-    """All iterations. budget: the largest allowed overhead, None if it was not stored."""
+    """All iterations of a refinement. budget: the largest allowed overhead (share); None if it was not stored."""
 
     place: str
     budget: float | None
@@ -50,7 +56,7 @@ class RefinementPanel:
 
     @property
     def summary(self) -> str:
-        """Return whether the last iteration is within the budget, in one sentence."""
+        """Return a sentence about the last iteration: its regions, its overhead, and whether the budget allows it."""
         last = self.rows[-1]
         count = f"{len(self.rows)} iteration{'' if len(self.rows) == 1 else 's'}"
         regions = f"{last.marked} region{'' if last.marked == 1 else 's'}"
@@ -63,7 +69,7 @@ class RefinementPanel:
 
 
 def refinement_data(panel: RefinementPanel | None) -> dict[str, Any] | None:
-    """Return the data of the plots of a refinement."""
+    """Return the data of the plots of a refinement for the report; None without a refinement."""
     if panel is None:
         return None
     names = ("number", "marked", "executed", "overhead", "predicted", "coverage")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The roofline of kernels as a drawing for the report, and as JSON data."""
+"""View of the roofline of kernels: as a drawing for the report, and as JSON data.
+
+A roofline shows the rate of each kernel (flop/s) over its intensity (flop per byte), below the ceilings of the machine.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,23 @@ from quipu.modeling.kernels.roofline import Roofline, Spot
 from .json_views import json_number
 from .text import number, percent, quantity
 
-WIDTH, HEIGHT = 640.0, 320.0
+WIDTH, HEIGHT = 640.0, 320.0  # size of the drawing and its margins, in units of SVG
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 14.0, 12.0, 40.0
 _MOST_KERNELS = 9  # the number of colours of stacked parts
 _NOT_FROM_MEMORY = (
     "of all loads and stores: caches serve most, so that kernels may be above the roofs of the memory "
     "(quipu run --counters cachegrind counts the accesses to memory)"
 )
-_ROOM = 2.0  # margin of the axes beyond the outermost kernels, as a factor
+_ROOM = 2.0  # the axes extend beyond the outermost kernels by this factor
 
 
 @dataclass(frozen=True)
 class DrawnKernel:
-    """A kernel: its colour, its positions at the target and at the measured points, and its description."""
+    """A kernel in the drawing.
+
+    colour: number of the colour. at, measured: positions (x, y) at the target, and at the largest measured point. text:
+    description. rate: flop/s as text. part: reached part of what the ceilings allow; None if unknown.
+    """
 
     colour: int
     name: str
@@ -38,7 +45,13 @@ class DrawnKernel:
 
 @dataclass(frozen=True)
 class DrawnRoofline:
-    """A drawing: ticks (position, text), roofs (path, position of the text, text, text alignment) and kernels."""
+    """A drawing of a roofline.
+
+    - size: width, height, and the left, right, upper and lower end of the axes. across, up: ticks (position, text).
+    - roofs: (path of SVG, x and y of the text, text, whether the text ends at x).
+    - left_out: number of kernels that are not drawn. bytes: text about the counted bytes. no_flops: whether the ceiling
+      of the processor is unknown. unmoved: name and rate of kernels that access no memory.
+    """
 
     size: tuple[float, float, float, float, float, float]
     across: tuple[tuple[float, str], ...]
@@ -52,7 +65,7 @@ class DrawnRoofline:
 
 
 def drawn(found: Roofline) -> DrawnRoofline:
-    """Return the picture of a roofline: flops per second by flops per byte, both logarithmic."""
+    """Return the drawing of a roofline: flop/s over flop per byte, both axes logarithmic."""
     spots = [*found.at, *found.measured]
     ceilings, best = found.ceilings, max(found.ceilings.bandwidths.values())
     lows = [spot.intensity for spot in spots]
@@ -77,7 +90,7 @@ def drawn(found: Roofline) -> DrawnRoofline:
             middle = begin**0.35 * end**0.65
             place = x(middle), y(middle * bandwidth)
             text = f"{name}: {quantity(bandwidth, 'B')}/s"
-            above = number_of_roof == 0  # the higher roof has its text above the line
+            above = number_of_roof == 0  # the text of the first, higher roof is above its line
             roofs.append(
                 (path, place[0] - 8.0 if above else place[0] + 10.0, place[1] + (-4.0 if above else 14.0), text, above)
             )
@@ -119,7 +132,7 @@ def _text(spot: Spot, found: Roofline) -> str:
 
 
 def _decades(low: float, high: float) -> Iterator[float]:
-    """Yield the powers of ten in a range; if these are few, also twice and five times the powers."""
+    """Yield the powers of ten in a range; in a range of less than 1000, also twice and five times the powers."""
     steps = (1.0,) if high / low >= 1e3 else (1.0, 2.0, 5.0)
     for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1):
         for step in steps:
@@ -128,7 +141,7 @@ def _decades(low: float, high: float) -> Iterator[float]:
 
 
 def roofline_json(found: Roofline) -> dict[str, Any]:
-    """Return a roofline as JSON data: bytes and seconds of a rank, and the ceilings."""
+    """Return a roofline as JSON data: the ceilings, and the kernels with flops, bytes and seconds of a rank."""
     return {
         "flops_per_second": json_number(found.ceilings.flops) if found.ceilings.flops else None,
         "bytes_per_second": {name: json_number(value) for name, value in found.ceilings.bandwidths.items()},

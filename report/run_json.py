@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON documents of measured and planned runs; documents.toml defines the keys."""
+"""Create the JSON documents of measured and planned runs. documents.toml describes their keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .node_use import node_totals
 
 
 def runs_json(experiment: Path, runs: Sequence[MeasuredRun], error: str | None = None) -> dict[str, Any]:
-    """Return runs in order. error: why the last run failed."""
+    """Return the document of the runs of an experiment. error: why the last run failed; None if it did not fail."""
     return document_json("runs", str(experiment), runs=[_run(run) for run in runs], error=error)
 
 
@@ -42,7 +42,10 @@ def task_json(
     error: str,
     counts: bool = False,
 ) -> dict[str, Any]:
-    """Return a run of a campaign without reading its archive; facts from the archive are null."""
+    """Return a run of a campaign without reading its archive. Values that only the archive contains are None.
+
+    seconds: duration of the run. path: folder of the run; None if it was not stored. error: empty after success.
+    """
     return {
         "path": None if path is None else str(path),
         "parameters": _numbers(parameters),
@@ -61,7 +64,11 @@ def task_json(
 def planned_json(
     parameters: Mapping[str, float], runs: int, counts: bool, seconds: float | None, at_least: bool
 ) -> dict[str, Any]:
-    """Return planned runs of one configuration."""
+    """Return the planned runs of one configuration.
+
+    runs: their number. counts: whether they are count-only. seconds: estimated duration; None if unknown. at_least:
+    whether the estimate is only a lower limit.
+    """
     return {
         "parameters": _numbers(parameters),
         "runs": runs,

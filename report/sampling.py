@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about the counter source of a run and its samples, for the head of views."""
+"""Facts about the source of processor counters of a run and its samples, for the head of views."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _MOST_FUNCTIONS = 12
 
 
 def counter_facts(counters: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the source of the counters and its samples; empty for a run that only counted effort.
+    """Return a (label, text) pair about the source of the counters and its samples; empty for a run without samples.
 
-    counters: from the metadata of a run.
+    counters: from the metadata of the run (described in agent/counters/sampling.py).
     """
     rate = counters.get("samples_per_second")
     if not isinstance(rate, int | float) or not rate > 0:
@@ -37,7 +37,7 @@ def counter_facts(counters: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def function_lines(counters: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the functions with most samples and their shares; nothing if addresses were not sampled."""
+    """Return a (label, text) pair with the functions that have most samples; empty if addresses were not sampled."""
     functions = counters.get("functions")
     if not isinstance(functions, Sequence) or isinstance(functions, str):
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short call paths for sentences and legends, shortened like in tables."""
+"""Short texts of call paths for sentences and legends, shortened as in tables."""
 
 from __future__ import annotations
 
@@ -11,5 +11,8 @@ from .views import steps
 
 
 def short_label(tree: CallTree, path: int) -> str:
-    """Return a call path such as `main->solve` in at most 60 columns; C++ names lose arguments and scopes first."""
+    """Return a call path such as `main->solve` in at most 60 columns.
+
+    To shorten it, arguments and scopes of C++ names are left out first.
+    """
     return shorten(path_text(steps(tree, path)), IN_TEXT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of the effort of a run by source lines and functions."""
+"""Views of the effort of a run by source lines, and by call paths and source functions."""
 
 from __future__ import annotations
 
@@ -22,17 +22,24 @@ from .text import near
 from .views import Over
 
 _FIRST = ("instructions", "flops", "bytes_loaded", "bytes_stored")
-_LEAST = 0.01  # least share of the run for functions and call paths that are shown by default
-_NEAR = 4  # a gap of at most this number of lines between two lines is shown, too
-_LARGEST_SOURCE = 1 << 24
+_LEAST = 0.01  # functions and call paths with a smaller share of the run are not shown by default
+_NEAR = 4  # if the next line with effort is at most this many lines below, the lines between them are shown, too
+_LARGEST_SOURCE = 1 << 24  # bytes of a source file that is read
 _NO_LINE = "(no source line)"
 
 
 class SourceListing:
-    """The effort of source lines of one run, combined over its ranks. metrics: its columns."""
+    """The effort of source lines of one run, combined over its ranks.
+
+    metrics: the shown metrics. values: effort of each row of `effort`, shape (rows, metrics).
+    """
 
     def __init__(self, run: MeasuredRun, effort: SourceEffort | None, over: Over, metrics: Sequence[str]) -> None:
-        """Read the effort of source lines. Raises UsageError if the run has no source lines, or not these metrics."""
+        """Combine the effort of source lines over ranks.
+
+        effort: None if the run has no source lines. over: "mean" or "sum". metrics: names; empty: instructions, flops
+        and bytes, as far as they are not 0. Raises UsageError if the run has no source lines, or not these metrics.
+        """
         if over == "max":
             raise UsageError("--over-ranks max: source lines are kept for all ranks together; choose mean or sum")
         if effort is None:
@@ -52,19 +59,22 @@ class SourceListing:
         self.values: FloatArray = np.stack([effort.metrics[metric.name] / divisor for metric in self.metrics], axis=1)
 
     def by(self, group: NDArray[np.int64], count: int) -> FloatArray:
-        """Return sums of the rows by group: shape (count, metrics)."""
+        """Return the sums of the rows of each group, shape (count, metrics). group: number of the group of each row."""
         sums = np.zeros((count, len(self.metrics)))
         np.add.at(sums, group, self.values)
         return sums
 
     def exclusive(self) -> FloatArray:
-        """Return the sums of call paths, shape (call paths, metrics)."""
+        """Return the exclusive effort of each call path, also without source line, shape (call paths, metrics)."""
         found = self.run.statistics
         kind = "mean" if self.over == "mean" else "sum"
         return np.stack([np.nan_to_num(getattr(found[metric.name], kind)) for metric in self.metrics], axis=1)
 
     def rows(self, pattern: str | None, inlined: bool) -> Iterator[tuple[int, SourceLine, list[float]]]:
-        """Yield call path, source line and values of all rows that match (see `source_view`, `inlined_view`)."""
+        """Yield call path, source line and values of the rows that match a pattern.
+
+        pattern: as in `source_view`; if `inlined`, as in `inlined_view`; None: all rows.
+        """
         chosen = set(_paths(self, pattern, self.exclusive()[:, 0])) if inlined and pattern is not None else None
         entries = zip(self.effort.callpath.tolist(), self.effort.line.tolist(), self.values.tolist(), strict=True)
         for path, number, values in entries:
@@ -74,11 +84,11 @@ class SourceListing:
 
 
 def source_view(source: SourceListing, pattern: str | None) -> tuple[SourceView, list[str]]:
-    """Return annotated functions in descending order of the first metric, and notes.
+    """Return source functions with the effort of their lines, the largest first metric first; and notes.
 
-    pattern: selects functions or files. It is compared with the whole name of a function, its name without parameters,
-    template arguments or scopes, and its linker name. It is also compared with the name of the file, its path, and its
-    path relative to the current folder. Without a pattern, functions with less than 1 % of the run are left out.
+    pattern: selects functions or files (fnmatch(3)). It is compared with the whole name of a function, its name without
+    parameters, template arguments or scopes, and its linker name; also with the name of the file, its path, and its
+    path relative to the current folder. None: all functions with at least 1 % of the run.
     """
     lines = source.effort.lines
     names: dict[tuple[str, str], list[int]] = {}
@@ -128,6 +138,7 @@ def _share(values: FloatArray, total: float) -> float:
 
 
 def _listing(counted: dict[int, FloatArray], text: Sequence[str], total: float) -> tuple[ListedRow, ...]:
+    """Return the lines of a function. counted: effort by line number. text: lines of the file. total: of the run."""
     listed: list[ListedRow] = []
     above = 0
     for number in sorted(counted):
@@ -143,7 +154,7 @@ def _listing(counted: dict[int, FloatArray], text: Sequence[str], total: float) 
 
 
 class _SourceTexts:
-    """Texts of source files that exist and were not modified after the run."""
+    """Reads source files. notes: texts about files that are missing or were modified after the run."""
 
     def __init__(self, started: str) -> None:
         try:
@@ -154,13 +165,14 @@ class _SourceTexts:
         self.of = cache(self._read)
 
     def _read(self, file: str) -> list[str]:
-        """Return the lines of a file; empty, with a note, if they cannot be read."""
+        """Return the lines of a file; empty, with a note, if the file cannot be read."""
         path = Path(file)
         try:
             if not path.is_absolute() or not path.is_file() or path.stat().st_size > _LARGEST_SOURCE:
                 self.notes += [f"{near(file)}: the source file does not exist"] if file else []
                 return []
-            if self._started < path.stat().st_mtime <= time.time():  # ignore later times: the clock was set back
+            # A modification time in the future means that the clock was set back, so it is ignored.
+            if self._started < path.stat().st_mtime <= time.time():
                 self.notes.append(f"{near(file)} was changed after the run: its text may not fit the numbers")
             return path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError as error:
@@ -169,11 +181,11 @@ class _SourceTexts:
 
 
 def inlined_view(source: SourceListing, pattern: str | None) -> SourceView:
-    """Return call paths with at least 1 % of the run, and the source functions that cause their exclusive effort.
+    """Return call paths, each with the source functions that cause its exclusive effort (also inlined functions).
 
-    pattern: selects call paths by the whole path (`main->solve`) or by the name of their region. The name may be given
-    with or without scopes and arguments. Call paths that match a pattern are shown even if they are small, unless all
-    shown metrics are 0.
+    pattern: selects call paths by the whole path (`main->solve`) or by the name of their last region, which may be
+    given with or without scopes and arguments. None: call paths with at least 1 % of the run. Call paths in which all
+    shown metrics are 0 are left out.
     """
     tree, effort = source.run.tree, source.effort
     functions: dict[tuple[str, str], int] = {}
@@ -206,7 +218,7 @@ def _row(function: str, file: str, values: FloatArray, whole: FloatArray) -> Lis
 
 
 def _without_small(rows: list[ListedRow], keep: ListedRow | None, whole: FloatArray) -> tuple[ListedRow, ...]:
-    """Return the rows, with several rows below 1 % combined to one; the row `keep` stays separate."""
+    """Return the rows, where several rows below 1 % of the call path become one row. The row `keep` stays separate."""
     small = [row for row in rows if row.share < _LEAST and row is not keep]
     if len(small) < 2:
         return tuple(rows)
@@ -216,7 +228,7 @@ def _without_small(rows: list[ListedRow], keep: ListedRow | None, whole: FloatAr
 
 
 def _paths(source: SourceListing, pattern: str | None, values: FloatArray) -> list[int]:
-    """Return the call paths to show, parents before children."""
+    """Return the indices of the call paths to show, parents before children. values: first metric of each call path."""
     tree = source.run.tree
     if pattern is None:
         least = _LEAST * float(values.sum())

@@ -12,10 +12,10 @@ from quipu.modeling.experiment import Metric
 class ListedRow:
     """A line of a source function, or a source function in a call path.
 
-    - name: the number of a line, "?" if it has none, empty for omitted lines.
-    - text: the source text of a line, or the location of a function.
-    - values: one per metric; None: a line without effort, shown as context.
-    - share: of the first metric, relative to the whole run (for a line) or the call path (for a function).
+    - name: the number of a line ("?" if unknown, empty for a gap between lines), or the name of a function.
+    - text: the source text of a line, or the file of a function.
+    - values: one per metric; None for a line without effort, which is shown as context, and for a gap.
+    - share: of the first metric, relative to the whole run (for a line) or to the call path (for a function).
     """
 
     name: str
@@ -28,7 +28,8 @@ class ListedRow:
 class Listing:
     """A source function with its lines, or a call path with the source functions that cause its exclusive effort.
 
-    place: the file of the function. values: sums. share: of the whole run, for the first metric.
+    name: the function or call path. place: the file of the function; empty for a call path. values: sums over the rows,
+    one per metric. share: of the first metric, relative to the whole run.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class SourceView:
-    """Effort of a run by source lines, or by call paths and source functions. metrics: the columns."""
+    """Effort of a run by source lines, or by call paths and source functions. metrics: the shown metrics."""
 
     metrics: tuple[Metric, ...]
     listings: tuple[Listing, ...]

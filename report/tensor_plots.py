@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of tensor models as files: effects of parameters. Needs matplotlib (`pip install 'quipu[plots]'`)."""
+"""Draw tensor models to files: the effects of parameters. Needs matplotlib (`pip install 'quipu[plots]'`)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SUFFIXES = (".png", ".svg", ".pdf")
-_COLUMNS = 3
-_MOST_LABELS = 8
+_COLUMNS = 3  # plots side by side
+_MOST_LABELS = 8  # approximate number of labels of an axis with words
 
 
 def draw_effects(
@@ -30,12 +30,14 @@ def draw_effects(
     beyond: Sequence[Beyond] = (),
     growth: Sequence[ErrorAt] = (),
 ) -> None:
-    """Draw the main effect of each parameter as a factor on the time, and the optional parts.
+    """Draw the main effect of each parameter as a factor of the target (such as the time), and optional further plots.
 
-    tried: models by size and error. beyond: predictions beyond the measured values, dashed, with their interval.
-    growth: errors by number of rows.
+    - target: name of the predicted quantity. path: the file to write; its suffix is one of `SUFFIXES`.
+    - tried: error of models by their size. growth: error by number of rows of the measurements.
+    - beyond: predictions beyond the measured values (dashed), with their interval.
 
-    Raises UsageError for a file of another kind, EnvironmentProblem without matplotlib, OSError.
+    Raises UsageError for another suffix or a missing folder, EnvironmentProblem without matplotlib, OSError if the file
+    cannot be written.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"--plot {path}: the name must end with {', '.join(SUFFIXES)}")
@@ -83,6 +85,7 @@ def draw_effects(
 
 
 def _draw_beyond(axes: Axes, one: Beyond) -> None:
+    """Draw the prediction beyond the measured values of a parameter; a vertical line marks the end of these values."""
     edge = one.inside - 1
     axes.plot(one.values[: edge + 1], np.exp(one.logs[: edge + 1]), color="C0")
     axes.plot(one.values[edge:], np.exp(one.logs[edge:]), color="C0", linestyle="--")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and paths as text, for all views; report/html/templates/text.js gives the same digits in pages."""
+"""Format numbers, points and paths as text, for all views. report/html/templates/text.js formats in the same way."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def quality_fact(quality: str) -> list[tuple[str, str]]:
-    """Return the fact about the quality of a measurement for the head of a view; empty if unknown."""
+    """Return a (label, text) pair about the quality of a measurement for the head of a view; empty if unknown."""
     return [("quality", quality)] if quality else []
 
 
 def interval_text(low: float | None, high: float | None, unit: str) -> str:
-    """Return the interval of a predicted value as text, or "not determined" for an unlimited interval."""
+    """Return the interval of a predicted value as text: `240 ms .. 310 ms`; "not determined" for a very wide interval.
+
+    low, high: None if unknown.
+    """
     ends = [end for end in (low, high) if end is not None]
     if high is not None and low is not None and 0.0 < OPEN * low < high:
         return OPEN_INTERVAL
@@ -63,12 +66,12 @@ def quantity(value: float, unit: str = "1") -> str:
 
 
 def core_hours(hours: float) -> str:
-    """Return core hours, small ones as core seconds: `1.23 core h`, `45.6 core s`."""
+    """Return core hours as text: `1.23 core h`; less than an hour as core seconds: `45.6 core s`."""
     return quantity(hours, "core h") if hours >= 1.0 else f"{_three(3600.0 * hours)} core s"
 
 
 def _three(value: float) -> str:
-    """Return three significant digits, without an exponent if this is short."""
+    """Return a number with three significant digits; below 0.001 with two digits and an exponent."""
     magnitude = abs(value)
     if magnitude < 1e-3:
         return f"{value:.1e}" if value else "0"
@@ -81,7 +84,7 @@ def percent(fraction: float, decimals: int = 1) -> str:
 
 
 def uncertain_percent(fraction: float, error: float) -> str:
-    """Return a fraction as percent; `0 ±3.1%` if it is smaller than its error."""
+    """Return a fraction as percent; `0 ±3.1%` if it is not larger than its error (a fraction)."""
     return percent(fraction) if abs(fraction) > error or not error else f"0 ±{percent(error)}"
 
 
@@ -91,32 +94,38 @@ def factor(value: float) -> str:
 
 
 def beyond_text(beyond: Mapping[str, float]) -> str:
-    """Return the ratios to the measured range by parameter: `p 512×, n 4×`; empty inside of the range."""
+    """Return the ratios of a point to the measured range as text: `p 512×, n 4×`; empty inside of the range.
+
+    beyond: ratios by parameter.
+    """
     return ", ".join(f"{name} {factor(x)}" for name, x in beyond.items())
 
 
 def number(value: float) -> str:
-    """Return a parameter value as text: integers without a point, others with up to six digits."""
+    """Return the value of a parameter as text: integers without a decimal point, others with up to six digits."""
     return str(int(value)) if value == round(value) and abs(value) < 1e15 else f"{value:.6g}"
 
 
 def point_text(parameters: Sequence[str], values: Iterable[float]) -> str:
-    """Return a measurement point as text: `p=4, n=100000`."""
+    """Return a configuration as text: `p=4, n=100000`."""
     pairs = zip(parameters, values, strict=True)
     return ", ".join(f"{name}={number(float(value))}" for name, value in pairs) or "no parameters"
 
 
 def values_text(over: str, metrics: Collection[str]) -> str:
-    """Return a text about values: how ranks are combined, and the kind of time if ranks have several threads."""
+    """Return a text about the values of a view: how ranks are combined; with several threads also the kind of time.
+
+    over: "mean", "max" or "sum". metrics: names of the metrics.
+    """
     threads = "; time is wall time, thread_time the sum over threads" if "thread_time" in metrics else ""
     return f"{over} over ranks{threads}"
 
 
 def slowest_rank_text(parameters: Sequence[str], slowest: SlowestRank, over: str) -> str:
-    """Return the time of the slowest rank of a configuration relative to the mean. over: how views combine ranks.
+    """Return a text about the slowest rank of a configuration. over: how the view combines ranks.
 
-    Example: `54.1 ms at p=32, n=192, 8.55× the mean over ranks, and the run takes as long (--over-ranks max)`. Both
-    numbers are ranges if only statistics over ranks are known.
+    Example: `54.1 ms at p=32, n=192, 8.55× the mean over ranks, and the run takes as long (--over-ranks max)`. If only
+    statistics over ranks are known, both numbers are ranges.
     """
     seconds, times = quantity(slowest.high, "s"), factor(slowest.ratio)
     if slowest.low < slowest.high:
@@ -134,7 +143,7 @@ def ranges_text(parameters: Sequence[str], ranges: Iterable[tuple[float, float]]
 
 
 def points_text(parameters: Sequence[str], points: Sequence[Sequence[float]]) -> str:
-    """Return the number of measured points and the values of every parameter.
+    """Return a text with the number of configurations and the values of every parameter.
 
     Example: `10 configurations: p = 4, 8; n = 16, 24, 32, 48, 64`.
     """
@@ -145,9 +154,10 @@ def points_text(parameters: Sequence[str], points: Sequence[Sequence[float]]) ->
 
 
 def waiting_texts(experiments: Sequence[Experiment]) -> list[str]:
-    """Return the configurations whose times contain waiting for a processor in one of the experiments, by the reason.
+    """Return a text for each reason why times contain waiting for a processor, with the configurations.
 
-    All experiments have the same configurations.
+    The reasons are oversubscription and load by other programs, in any of the experiments. All experiments have the
+    same configurations.
     """
     first = experiments[0]
     shared = np.any([one.shares_processors for one in experiments], axis=0)
@@ -177,7 +187,7 @@ def duration(seconds: float) -> str:
 
 
 def near(path: str | Path) -> str:
-    """Return a path relative to the current folder if it is below it, otherwise unchanged."""
+    """Return a path, relative to the current folder if it is inside of this folder."""
     whole = Path(path)
     try:
         here = Path.cwd()

@@ -13,9 +13,9 @@ _FIRST_OF_COUNTS = ("blocks", "visits", "bytes_sent", "bytes_received")
 
 
 def default_metrics(view: TreeView) -> tuple[str, ...]:
-    """Return the default metrics: the usual ones that are not zero everywhere.
+    """Return the metrics that a view shows by default: the usual ones that are not 0 everywhere.
 
-    The first one orders call paths: time, or work if no time was measured.
+    The first one orders call paths. It is time; without measured times, it is the number of basic blocks.
     """
     first = _FIRST if "time" in view.values else _FIRST_OF_COUNTS
     present = [name for name in first if name in view.values and bool(np.any(np.nan_to_num(view.values[name])))]
@@ -23,7 +23,10 @@ def default_metrics(view: TreeView) -> tuple[str, ...]:
 
 
 def largest_with_callers(view: TreeView, options: TreeOptions) -> NDArray[np.bool_]:
-    """Return which call paths `options.top` selects, shape (call paths,): the largest ones and their callers."""
+    """Return which call paths `options.top` selects, shape (call paths,).
+
+    They are the call paths with the largest exclusive values of the sorting metric, and their callers.
+    """
     tree = view.tree
     if options.top is None:
         return np.ones(len(tree), dtype=np.bool_)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs and experiments as call trees and rows of configurations."""
+"""Views of runs and experiments: call trees, and rows of configurations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .views import REPETITIONS, ConfigurationRow, Over, RunView, Statistics, Tre
 
 
 def run_view(run: MeasuredRun, reported: str = "") -> RunView:
-    """Return the outcome of a run, without problems that the message `reported` already contains."""
+    """Return the outcome of a run. reported: a message to the user; problems that it contains are left out."""
     metadata = run.metadata
     return RunView(
         name=near(run.path),
@@ -43,9 +43,10 @@ def run_view(run: MeasuredRun, reported: str = "") -> RunView:
 def run_tree_view(
     run: MeasuredRun, over: Over, costly: Sequence[CostlyPath] = (), slowest: SlowestRank | None = None
 ) -> TreeView:
-    """Return the call tree of a run, from the values of the ranks if available, otherwise from the statistics.
+    """Return the call tree of a run, from the values of single ranks if known, otherwise from statistics over ranks.
 
-    costly (call paths that overhead dominates) and slowest (a rank much slower than the mean) are for the notes.
+    over: how to combine ranks. costly: call paths whose time is mostly overhead, slowest: a rank that is much slower
+    than the mean; both become notes.
     """
     if run.values is None:
         values = {name: _from_statistics(run, name, over).reshape(-1, 1) for name in run.metrics}
@@ -76,7 +77,7 @@ def _slowest(parameters: Sequence[str], slowest: SlowestRank | None, over: Over)
 
 
 def _spread(run: MeasuredRun, over: Over) -> dict[str, Statistics]:
-    """Return the statistics over ranks of an archive without values of single ranks."""
+    """Return the statistics over ranks, by metric, of an archive without values of single ranks."""
     ranks = np.full(len(run.tree), max(run.metadata.ranks, 2))
     return {
         name: Statistics(_from_statistics(run, name, over), of.min, of.mean, of.max, imbalance(of.mean, of.max, ranks))
@@ -92,9 +93,10 @@ def _from_statistics(run: MeasuredRun, name: str, over: Over) -> FloatArray:
 
 
 def per_rank(values: RankValues, metric: Metric, paths: int) -> FloatArray:
-    """Return one metric per call path and rank, with threads combined by `over_locations`; shape (paths, ranks).
+    """Return a metric of each call path and rank, shape (call paths, ranks).
 
-    The value is 0 for a rank that does not reach a call path.
+    The threads of a rank are combined by `metric.over_locations`. The value is 0 for a rank that does not execute a
+    call path. paths: number of call paths.
     """
     ranks, column = np.unique(values.rank, return_inverse=True)
     dense = np.zeros((paths, ranks.size))
@@ -133,8 +135,8 @@ def run_facts(run: MeasuredRun, over: Over) -> tuple[tuple[str, str], ...]:
 def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView:
     """Return the call tree of one configuration of an experiment, over its repetitions.
 
-    at: parameter values that select the configuration; of several matching ones, the last one (with time, if possible)
-    is used. Raises UsageError if no configuration matches.
+    at: values of some parameters, which select the configuration. If several configurations match, the last one with
+    times is shown (without times: the last one). Raises UsageError if no configuration matches.
     """
     where = _configuration(experiment, at)
     values, largest = (
@@ -172,7 +174,7 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
 
 
 def _samples(column: FloatArray) -> FloatArray:
-    """Return the measured repetitions, shape (call paths, repetitions)."""
+    """Return the repetitions that have any value, shape (call paths, repetitions)."""
     return column[:, np.count_nonzero(~np.isnan(column), axis=0) > 0]
 
 
@@ -195,7 +197,10 @@ def _measured(experiment: Experiment) -> str:
 
 
 def configuration_rows(experiment: Experiment) -> list[ConfigurationRow]:
-    """Return one row per configuration: repetitions, total of time (or of the first effort metric), its spread."""
+    """Return a row for each configuration, with its repetitions and the total of one metric.
+
+    The metric is time; if no time was measured, the number of basic blocks, otherwise the first metric.
+    """
     name = "time" if "time" in experiment.values else next(iter(sorted(experiment.values)), "")
     if not name:
         return []

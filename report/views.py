@@ -35,16 +35,16 @@ def steps(tree: CallTree, node: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class TreeView:
-    """Values of call paths over samples: the ranks of one run, or the repetitions of one configuration.
+    """The values of the call paths of a run or a configuration. The samples are its ranks or its repetitions.
 
-    values:  exclusive values by metric, shape (call paths, samples); NaN: not measured.
-    samples: name of the second axis ("ranks", "repetitions").
-    over:    how samples are combined to one value.
-    facts:   (label, text) pairs for the head of the view.
-    spread:  by metric, statistics of exclusive values over samples, if the values of single samples are unknown.
-    oversubscribed: measured with more ranks than processors, so that times contain waiting for a processor.
-    largest: by metric, inclusive values of shape (call paths, samples) that are not sums of `values` (maxima over
-             ranks).
+    - values: exclusive values of each metric, shape (call paths, samples); NaN: not measured.
+    - samples: the kind of samples, "ranks" or "repetitions". over: how samples are combined to one value.
+    - facts: (label, text) pairs for the head of the view.
+    - spread: statistics of exclusive values over samples, by metric, if the values of single samples are unknown.
+      `values` then has one sample.
+    - oversubscribed: measured with more ranks than processors, so that times contain waiting for a processor.
+    - largest: inclusive values of metrics that are not the sums of `values` (the maximum over ranks of sums), shape
+      (call paths, samples).
     """
 
     title: str
@@ -60,7 +60,7 @@ class TreeView:
     largest: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def metric(self, name: str) -> Metric:
-        """Return a metric that has values. Raises ModelingError with the existing names otherwise."""
+        """Return a metric by its name. Raises ModelingError with the existing names if it has no values."""
         if name not in self.values:
             known = ", ".join(sorted(self.values)) or "none"
             raise ModelingError(NOT_MEASURED(subject=self.title, metric=name, known=known))
@@ -82,7 +82,8 @@ class TreeView:
 class Statistics:
     """Statistics over samples, each of shape (call paths,); NaN where nothing was measured.
 
-    imbalance: (max - mean) / max * n / (n - 1); 0 for perfect balance, 1 if one of n samples has the whole value.
+    value: the samples combined as the view requests. imbalance: (max - mean) / max * n / (n - 1) of n samples: 0 for
+    perfect balance, 1 if one sample has the whole value.
     """
 
     value: FloatArray
@@ -93,12 +94,12 @@ class Statistics:
 
 
 def statistics(values: FloatArray, over: OverSamples) -> Statistics:
-    """Return statistics of values of shape (call paths, samples) over the samples."""
+    """Return the statistics of values, shape (call paths, samples), over the samples. over: how to compute `value`."""
     count = np.sum(~np.isnan(values), axis=1)
     some = count > 0
     nothing = np.full(values.shape[0], np.nan)
     low, high, total = (nothing.copy() for _ in range(3))
-    if some.any():  # numpy has no minimum of an empty array
+    if some.any():  # NumPy raises an error for the minimum of an empty array
         low[some] = np.nanmin(values[some], axis=1)
         high[some] = np.nanmax(values[some], axis=1)
     total[some] = np.nansum(values[some], axis=1)
@@ -108,7 +109,7 @@ def statistics(values: FloatArray, over: OverSamples) -> Statistics:
 
 
 def imbalance(mean: FloatArray, high: FloatArray, count: IntArray) -> FloatArray:
-    """Return the imbalance (see `Statistics`) of `count` samples with this mean and maximum."""
+    """Return the imbalance (see `Statistics`) of samples. mean, high (maximum), count: of each call path."""
     result = np.where(np.isnan(high), np.nan, 0.0)
     several = (count > 1) & (high > 0)
     result[several] = (high[several] - mean[several]) / high[several] * count[several] / (count[several] - 1)
@@ -119,14 +120,14 @@ def imbalance(mean: FloatArray, high: FloatArray, count: IntArray) -> FloatArray
 class TreeOptions:
     """The selection and order of call paths and metrics in a view of a call tree.
 
-    metrics: names in the order of columns; empty: time, visits, blocks and bytes, if not zero.
-    scope:   inclusive, exclusive, or None: both for costs, exclusive visits, inclusive effort.
-    depth:   number of levels below the roots; None: all.
-    sort:    the metric that orders siblings (largest first); None: the metric of the first column.
-    spread:  show minimum, mean, maximum and imbalance over the samples instead of one value (without `metrics`, only
-             for the first metric).
-    top:     show only this number of call paths, with the largest exclusive values of the first column, and their
-             callers; None: all.
+    - metrics: names in the order of columns; empty: time, visits, blocks and bytes, if not 0 everywhere.
+    - scope: inclusive or exclusive values; None: both for costs, exclusive visits, inclusive effort.
+    - depth: number of levels below the roots; None: all.
+    - sort: the metric that orders call paths with the same caller, largest first; None: the metric of the first column.
+    - spread: show minimum, mean, maximum and imbalance over the samples instead of one value (without `metrics`: only
+      for the first metric).
+    - top: show only this number of call paths, with the largest exclusive values of the sorting metric, and their
+      callers; None: all.
     """
 
     metrics: tuple[str, ...] = ()
@@ -142,11 +143,11 @@ class ModelRow:
     """A model of one metric of one call path, as text.
 
     - path: display names of the regions from the root.
-    - error: SMAPE of the fit in percent, NaN if it has none.
-    - basis: the data or models from which the model was made.
+    - formula: the model; empty if there is none. error: SMAPE of the fit in percent; NaN if unknown.
+    - basis: text about the data, or the other models, from which the model was made.
     - notes: notes on the model, or why there is no model.
-    - oversubscribed: the model depends on runs with more ranks than processors.
-    - start_and_end: the call path is the start or the end of MPI, which is not part of the program.
+    - oversubscribed: whether the model depends on runs with more ranks than processors.
+    - start_and_end: whether the call path belongs to the start or the end of MPI, which is not part of the program.
     """
 
     path: tuple[str, ...]
@@ -167,7 +168,10 @@ class ModelRow:
 
 @dataclass(frozen=True)
 class ChangeRow:
-    """A change of behaviour of a metric of a call path: the values before and after it, and both models."""
+    """A change of behaviour of a metric of a call path.
+
+    between: text about the parameter values between which the behaviour changes. below, above: models on both sides.
+    """
 
     path: tuple[str, ...]
     metric: str
@@ -178,10 +182,11 @@ class ChangeRow:
 
 @dataclass(frozen=True)
 class NoiseRow:
-    """Noise of a metric of a call path, as fractions of the mean of a configuration.
+    """The noise of a metric of a call path. Numbers are fractions of the mean of a configuration; NaN if unknown.
 
-    level: median of the ranges of repetitions; low, high: 5 and 95 % quantiles of the deviations; worst: the largest
-    absolute deviation, at the configuration `place`. warning: why repetitions do not support a model.
+    repetitions: their number as text. level: median over configurations of the range (largest - smallest). low, high: 5
+    and 95 % quantiles of the deviations from the mean. worst: the largest absolute deviation; place: its configuration.
+    warning: why no model is reliable; empty if there is no reason.
     """
 
     path: tuple[str, ...]
@@ -197,12 +202,14 @@ class NoiseRow:
 
 @dataclass(frozen=True)
 class RankedRow:
-    """A call path in a ranking at a point: predicted value and interval (unit of the metric), share of the program.
+    """A call path in a ranking at a point.
 
-    - path: display names of the regions from the root.
-    - beyond: ratio of the point to the measured range of the model, by parameter.
-    - oversubscribed: the model depends on runs with more ranks than processors.
-    - share: NaN for the start and the end of MPI, which are not part of the program.
+    - path: display names of the regions from the root. value, low, high: predicted value and 90 % interval (unit of the
+      metric); None if the interval is unknown.
+    - share: share of the program; NaN for the start and the end of MPI, which are not part of the program.
+    - formula: the model. basis: text about the data from which it was made.
+    - beyond: ratio of the point to the measured range of the model, by parameter; empty inside of the range.
+    - oversubscribed: whether the model depends on runs with more ranks than processors.
     """
 
     path: tuple[str, ...]
@@ -222,19 +229,21 @@ class RankedRow:
 
     @property
     def is_nothing(self) -> bool:
-        """Return whether the value is 0, such as the time of an inlined function that only has counts."""
+        """Return whether value and interval are 0, as the time of an inlined function, which has only counts."""
         return self.value == self.low == self.high == 0
 
 
 @dataclass(frozen=True)
 class ConfigurationRow:
-    """A measured configuration: total of a metric over the program, and its relative spread over repetitions.
+    """A measured configuration.
 
-    - spread: (largest - smallest) / mean; NaN for a single repetition.
+    - point: values of the parameters. repetitions: number of runs. total: a metric summed over the program, mean over
+      repetitions. unit: of the metric.
+    - spread: (largest - smallest) / mean of the total over repetitions; NaN for a single repetition.
     - start_and_end: the metric of the start and the end of MPI, mean over repetitions.
-    - oversubscribed: it had more ranks than processors.
-    - loaded: other programs used processors that its ranks needed.
-    - counts_only: its runs have no times, and the total of time is NaN.
+    - oversubscribed: whether there were more ranks than processors.
+    - loaded: whether other programs used processors that the ranks needed.
+    - counts_only: whether no run has times; the total of time is then NaN.
     """
 
     point: tuple[float, ...]
@@ -250,9 +259,10 @@ class ConfigurationRow:
 
 @dataclass(frozen=True)
 class Check:
-    """A component that Quipu needs or can use: its state, its purpose, and the command that installs it.
+    """A component that Quipu needs or can use.
 
-    state "warning": missing, but only some functions need it.
+    state: "missing": Quipu does not work without it; "warning": only some functions of Quipu need it. found: version or
+    path. needed_for: its purpose. remedy: the command that installs it.
     """
 
     name: str
@@ -264,7 +274,11 @@ class Check:
 
 @dataclass(frozen=True)
 class RunView:
-    """The outcome of one run. problems: texts. node_use: texts about energy and memory traffic of whole nodes."""
+    """The outcome of one run.
+
+    call_paths: number of call paths. seconds: wall time; NaN if unknown. partial: whether measurements are missing.
+    problems: texts for the user. node_use: texts about energy and memory traffic of whole nodes.
+    """
 
     name: str
     ranks: int
@@ -278,11 +292,13 @@ class RunView:
 
 @dataclass(frozen=True)
 class PlacedModel:
-    """A model of the exclusive values of one metric of one call path, or None and the `reason` why there is none.
+    """The model of the exclusive values of one metric of one call path.
 
-    - basis: text about the data of the fit. prior: its form without coefficients, if it follows from effort.
-    - oversubscribed: the fit uses runs with more ranks than processors.
-    - lower: the model from effort alone, if time grows faster than effort.
+    - path: index of the call path. model: None if there is no model; `reason` is the reason.
+    - basis: text about the data of the fit. prior: the form of the model without coefficients, if it follows from
+      effort.
+    - oversubscribed: whether the fit uses runs with more ranks than processors.
+    - lower: the model from effort alone, if time grows faster than effort; otherwise None.
     """
 
     path: int
@@ -297,10 +313,10 @@ class PlacedModel:
 
 @dataclass(frozen=True)
 class CampaignStep:
-    """The progress of a campaign: finished and total runs, and the run that has begun or ended.
+    """A step in the progress of a campaign: a run begins or ends.
 
-    outcome: empty at the begin of the run. seconds: duration of the run. left: estimated seconds to the end of the
-    campaign.
+    done, total: number of finished runs and of all runs. name: of this run. outcome: empty at the begin of the run.
+    seconds: duration of the run. left: estimated seconds to the end of the campaign; None if unknown.
     """
 
     done: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting of ranks and threads, and the call paths and ranks that cause it, for every kind of output."""
+"""Views of the waiting of ranks and threads, and of its causes (call paths and ranks), for every kind of output."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .json_views import json_number
 from .text import path_text, percent, quantity
 from .views import steps
 
-WORTH = 0.01  # least share of the elapsed time for waiting to be listed
-_MATTERS = 0.1  # least share of the waiting for a cause to be named
+WORTH = 0.01  # waiting with a smaller share of the elapsed time is not listed
+_MATTERS = 0.1  # a cause with a smaller share of the waiting is not named
 _MOST_NAMED = 3  # largest number of causes in a line
 NO_LATE_RANK = "(no rank in particular)"
-"""Text for waiting without a single late rank: a pipeline, or an operation where the late rank changes."""
+"""Text for waiting that no single late rank causes, for example if ranks form a pipeline or the late rank changes."""
 _WHY = {True: "more work", False: "slower", None: ""}
 
 
 def waiting_rows(tree: CallTree, found: RootCauses, top: int) -> list[tuple[str, str, str, str, str, str]]:
-    """Return a row for each operation with waiting, the longest waiting first, and below it one for each cause.
+    """Return a row for each of the `top` operations with most waiting, followed by a row for each of its causes.
 
-    Columns: call path, time, share of the elapsed time, rank, reason of the delay, source location.
+    Columns (texts): call path, waiting time, share of the elapsed time, late rank, reason of the delay, source place.
     """
     rows = []
     for cause in notable_causes(found)[:top]:
@@ -38,12 +38,12 @@ def waiting_rows(tree: CallTree, found: RootCauses, top: int) -> list[tuple[str,
 
 
 def notable_causes(found: RootCauses) -> list[Cause]:
-    """Return the causes of waiting with at least the share `WORTH` of the time, the longest waiting first."""
+    """Return the operations whose waiting is at least the share `WORTH` of the elapsed time, longest waiting first."""
     return [cause for cause in found.causes if cause.waiting >= WORTH * found.elapsed]
 
 
 def named(cause: Cause) -> list[Charge]:
-    """Return the main causes, the largest first."""
+    """Return the main causes of the waiting in an operation, the largest first."""
     return [charge for charge in cause.charges if charge.seconds >= _MATTERS * cause.waiting][:_MOST_NAMED]
 
 
@@ -77,12 +77,15 @@ def waiting_json(tree: CallTree, found: RootCauses | None) -> list[dict[str, Any
 
 
 def why(charge: Charge) -> str:
-    """Return why the late rank is late compared with the waiting ranks, for example slower for the same work."""
+    """Return why the late rank was late: "more work" than the waiting ranks, "slower" for the same work, "not running".
+
+    The result is empty if unknown.
+    """
     return "not running" if charge.not_running else _WHY[charge.more_work]
 
 
 def place_of(tree: CallTree, path: int) -> str:
-    """Return the file and the line of a call path; empty if unknown."""
+    """Return file and line of the region of a call path as `file:line`; empty if unknown."""
     region = tree.region_of(path)
     return f"{region.file.rsplit('/', 1)[-1]}:{region.line}" if region.file else ""
 
