@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report, a diagnosis, and the effects of a tensor model, in one HTML file each."""
+"""Write the report, a diagnosis, and the effects of a tensor model, each as one HTML file."""
 
 from __future__ import annotations
 

@@ -1,29 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data in a report: an experiment and its models as JSON data for the page.
+"""Convert an experiment and its models to the JSON data of the report.
 
-Keys:
+Call paths, parameters, configurations and products are referred to by index.
 
 - "parameters", "metrics", "regions"; "region" and "parent" of each call path.
-- "points": the configurations in ascending order. "oversubscribed": a flag for each configuration
-  whose times contain waiting for a processor. "loaded": only because of other programs.
-- "ranges": lowest and highest value of each parameter. "far": ratio to these above which no benchmark checks
-  predictions. "open": ratio of the ends of an interval above which the value is not determined.
-- "repetitions": by metric and configuration.
-- "target": one number per parameter, the initial point of ranking and diagnosis.
-- "slowdowns" (null: no diagnosis), "blind": notes on call paths without a diagnosis.
-- "slowest": null, or the slowest rank at the point with the largest ratio to the mean ("text"), and how ranks are
-  combined ("over").
-- "start_and_end": call paths that are not part of the program.
-- "values": by metric and call path. "against": null, or the name and values of another experiment, one number each.
-- "models": "absent" are [parameter, value] pairs at which a model is 0; "summed" is its form in sums.
-- "products": lists of factors. Terms refer to products by number, because many models share few products.
-- "communication": list of configuration, ranks, step (ranks per block), unknown (bytes), cells ([sending block,
-  receiving block, bytes, messages]).
-- "ranks" (report/rank_views.py); "efficiency" (null, or see report/efficiency_views.py); "refinement" (null, or its
-  budget and iterations); "noise" and "changes" (report/behaviour.py).
+- "points": the configurations in ascending order. "oversubscribed": for each configuration, whether its times contain
+  waiting for a processor. "loaded": whether only other programs cause this waiting.
+- "ranges": lowest and highest value of each parameter. "far": ratio of a point to these ranges above which no benchmark
+  checks predictions. "open": ratio of the ends of an interval above which the value is not determined.
+- "repetitions": number of repetitions by metric and configuration.
+- "target": one number per parameter, the initial point of the ranking and the diagnosis.
+- "slowdowns": null without a diagnosis. "blind": notes about call paths that a diagnosis does not cover.
+- "slowest": null, or a text about the slowest rank in the configuration with the largest ratio to the mean ("text"),
+  and how ranks are combined ("over").
+- "start_and_end": call paths of the start and the end of MPI, which are not part of the program.
+- "values": by metric and call path. "against": null, or name and mean values of the experiment to compare with.
+- "models": for each model, "absent" lists [parameter, value] pairs at which the model is 0, and "summed" is the form of
+  the model for sums of call paths.
+- "products": lists of factors. A term is a coefficient and the index of a product, because many models share few
+  products.
+- "communication" (report/communication_views.py), "ranks" (report/rank_views.py), "efficiency" (null, or see
+  report/efficiency_views.py), "refinement" (null, or see report/refinement_views.py), "noise" and "changes"
+  (report/behaviour.py).
 
-The values of a call path are one number if they are equal everywhere, and null if nothing was measured. Otherwise they
-are a list over configurations; each element is a number, null, or a list of repetitions (null: not measured).
+The values of a call path are null if nothing was measured, and 0 if all values are 0. Otherwise they are a list over
+configurations. Each element is null (not measured), a number (all repetitions are equal), or a list of repetitions.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ from ..refinement_views import RefinementPanel, refinement_data
 from ..text import slowest_rank_text
 from ..views import PlacedModel
 
-# Columns of a short name of a region; the full name is shown under the pointer.
+# Largest length of the short name of a region. The page shows the full name when the pointer is over the short one.
 _SHORT = 34
 
 _FIRST = ("time", "blocks", "bytes_sent", "bytes_received", "visits")
@@ -73,7 +74,10 @@ def report_data(
     ranks: Mapping[tuple[float, ...], FloatArray] | None = None,
     efficiency: EfficiencyView | None = None,
 ) -> dict[str, Any]:
-    """Return the data of a report. target: initial point of ranking and diagnosis; `scale_of` gives missing values."""
+    """Return the data of a report, described at the top of this file. Arguments as in `html_report`.
+
+    target: if values are missing, `scale_of` adds them.
+    """
     order = np.lexsort(experiment.points.T[::-1]) if experiment.parameters else np.arange(experiment.configurations)
     points = experiment.points[order]
     beside = behaviour_data(experiment, observed)
@@ -118,6 +122,7 @@ def report_data(
 
 
 def _slowest(experiment: Experiment) -> dict[str, str] | None:
+    """Return the value of "slowest"."""
     timed = experiment.of_time
     slowest = most_dominating(timed.rank_times, timed.points, timed.dedicated)
     over = experiment.over_ranks
@@ -126,7 +131,7 @@ def _slowest(experiment: Experiment) -> dict[str, str] | None:
 
 
 def _against(before: Experiment, order: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the name of another experiment with the same call paths and configurations, and its mean values."""
+    """Return the value of "against". before: the other experiment. order: indices of its configurations in order."""
     return {
         "name": before.name,
         "values": {
@@ -137,7 +142,7 @@ def _against(before: Experiment, order: NDArray[np.int64]) -> dict[str, Any]:
 
 
 def placed_models(analysis: Analysis) -> list[PlacedModel]:
-    """Return the models of an analysis for the report, without call paths that have none of the metric."""
+    """Return the models of an analysis for the report. Models that are 0 everywhere are left out."""
     return [
         PlacedModel(path, metric, entry.model, entry.basis, entry.prior, "", entry.oversubscribed, entry.lower)
         if isinstance(entry.model, Model)
@@ -149,13 +154,16 @@ def placed_models(analysis: Analysis) -> list[PlacedModel]:
 
 
 def repetitions(values: FloatArray) -> NDArray[np.bool_]:
-    """Return whether a metric was measured, bool of shape (configurations, repetitions)."""
+    """Return whether a metric was measured in each run, shape (configurations, repetitions).
+
+    values: shape (call paths, configurations, repetitions).
+    """
     counts: NDArray[np.int64] = np.count_nonzero(~np.isnan(values), axis=0)
     return counts > 0
 
 
 def _values(values: FloatArray, metric: Metric) -> list[Any]:
-    """Return the values of one metric, shape (call paths, configurations, repetitions), in the short form."""
+    """Return the values of a metric, shape (call paths, configurations, repetitions), in the form of "values"."""
     if not metric.is_effort:  # nine digits are sufficient for times
         values = _rounded(values)
     measured = repetitions(values)
@@ -174,6 +182,7 @@ def _values(values: FloatArray, metric: Metric) -> list[Any]:
 
 
 def _rounded(values: FloatArray) -> FloatArray:
+    """Return values with nine significant digits."""
     with np.errstate(divide="ignore", invalid="ignore"):
         digits = np.floor(np.log10(np.abs(values)))
     scale = 10.0 ** (8 - np.maximum(np.where(np.isfinite(digits), digits, 0), -300))
@@ -181,6 +190,7 @@ def _rounded(values: FloatArray) -> FloatArray:
 
 
 def _cell(cell: FloatArray) -> Any:
+    """Return the repetitions of one configuration in the form of "values"."""
     if not cell.size or bool(np.all(np.isnan(cell))):
         return None
     if bool(np.all(cell == cell[0])):
@@ -228,7 +238,7 @@ def _model(entry: PlacedModel, products: _Products, ranges: list[list[float | in
 
 
 def _short(value: float) -> float:
-    """Return an end of an interval with fewer digits."""
+    """Return a number with ten digits, which are sufficient for intervals."""
     return float(f"{value:.10g}")
 
 
@@ -266,16 +276,16 @@ def _change(entry: tuple[int, str, Change], products: _Products) -> dict[str, An
 
 
 class _Products:
-    """The products of factors that occur in a report, each once."""
+    """The products of factors that occur in a report, each once. lists: the value of "products"."""
 
     def __init__(self, parameters: Sequence[str]) -> None:
-        """Start without products. parameters: of the experiment; factors refer to them by number."""
+        """Create the object without products. parameters: names; factors refer to parameters by index."""
         self.places = {name: place for place, name in enumerate(parameters)}
         self.lists: list[list[Any]] = []
         self._numbers: dict[tuple[Factor, ...], int] = {}
 
     def terms(self, terms: Iterable[Term]) -> list[list[float | int]]:
-        """Return the coefficient and the number of the product of each term."""
+        """Return the coefficient and the index of the product of each term."""
         return [[term.coefficient, self._number(term.factors)] for term in terms]
 
     def _number(self, factors: tuple[Factor, ...]) -> int:
@@ -285,10 +295,10 @@ class _Products:
         return self._numbers[factors]
 
     def _factor(self, factor: Factor) -> list[Any]:
-        """Return the number of the parameter, the exponents, and the basis of the factor if it is not the parameter.
+        """Return a factor: index of the parameter, exponents of power and logarithm, shares, and optionally its basis.
 
-        The basis is [rule, dimensions, index, name] for a dimension of the process grid, and an object for steps,
-        blocks and functions.
+        The basis is present if the factor is not a power of the parameter itself. It is [rule, dimensions, index, name]
+        for a dimension of the process grid, and an object for steps, blocks and functions (see model.js).
         """
         about: list[Any] = []
         if factor.steps is not None:
@@ -307,5 +317,5 @@ class _Products:
 
 
 def _exponent(factor: Factor) -> str:
-    """Return the exponent as text: "2/3", or "log2(7)-1" of a recursion."""
+    """Return the exponent of a factor as text: "2/3"; for a recursion such as "log2(7)-1"."""
     return recursion_text(factor.exponent) or str(factor.exponent)

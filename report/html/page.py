@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the report and the diagnosis as one HTML file each, from template, style, script and data."""
+"""Write the report and the diagnosis as one HTML file each, from templates, style sheet, scripts and data."""
 
 from __future__ import annotations
 
@@ -86,16 +86,18 @@ def html_report(
     """Return the report of an experiment and its models as the text of one HTML file.
 
     - facts: (label, text) pairs for the head: machine, dates, command.
+    - notes: further notes.
     - target: the initial point of the ranking and the diagnosis.
-    - observed: noise and changes of behaviour, by metric and call path.
-    - slow: slowdowns (time that grows faster than effort); None: no diagnosis.
-    - kernels: what limits each kernel. refinement: the iterations of `quipu refine`.
-    - against: an earlier experiment with the same call paths and configurations, for the comparison in the flame graph.
-    - communication: by point, the communication matrix of one run and its number of ranks.
-    - ranks: by point, the exclusive seconds of one run, shape (call paths, ranks).
-    - efficiency: of the same call paths.
+    - observed: for each metric, noise and change of behaviour of each call path.
+    - slow: slowdowns (call paths whose time grows faster than their effort); None: no diagnosis.
+    - kernels: kernels and their limits. refinement: the iterations of `quipu refine`.
+    - against: an earlier experiment with the same call paths and configurations, which the flame graph compares.
+    - communication: for each configuration, the communication matrix of one run and its number of ranks.
+    - ranks: for each configuration, the exclusive seconds of one run, shape (call paths, ranks).
+    - efficiency: efficiencies of the same call paths.
+    - subtitle, footer: texts of the page.
 
-    The content security policy of the page allows only its own script and style.
+    The content security policy of the page allows only the script and the style in the page.
     """
     data = report_data(
         experiment, models, target or {}, observed or {}, slow, against, refinement, communication, ranks, efficiency
@@ -129,13 +131,13 @@ def html_report(
 
 
 def html_diagnosis(title: str, place: str, diagnosis: Diagnosis, notes: Sequence[str] = ()) -> str:
-    """Return a diagnosis as the text of one HTML file. place: its point as text. notes: further notes."""
+    """Return a diagnosis as the text of one HTML file. place: the target as text. notes: further notes."""
     content = {"facts": diagnosis_facts(place, diagnosis), "notes": [*notes, *diagnosis.notes]}
     return render("diagnosis.html", _FINDINGS_STYLE, title=title, place=place, diagnosis=diagnosis, **content)
 
 
 def render(template: str, more_style: str = "", **content: Any) -> str:
-    """Return an HTML file made from a template, with the style of the report and `more_style`."""
+    """Return the text of an HTML file from a template, with the style of the report and further style rules."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"factor": factor, "percent": percent, "quantity": quantity, "arrows": _arrows}
     environment.filters["short"] = partial(shorten, width=_SHORT_PATH)
@@ -145,21 +147,21 @@ def render(template: str, more_style: str = "", **content: Any) -> str:
 
 
 def _arrows(path: str) -> str:
-    """Return a call path as text with possible line breaks, in the form of the rest of the page."""
+    """Return a call path with ` → ` instead of `->`, as in the whole page; a browser can break lines there."""
     return re.sub("(?<!operator)->", " → ", path)
 
 
 def script_json(data: Any) -> str:
-    """Return JSON text for a script element, which no string in the data can end."""
+    """Return data as JSON text for a script element. No string in the data can end the element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.translate(_ESCAPES).encode("utf-8", "replace").decode("utf-8")
 
 
 def content_hash(content: str) -> str:
-    """Return the hash of a script or style in the form of a content security policy."""
+    """Return the hash of a script or a style, as a content security policy needs it."""
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
 def read_template(name: str) -> str:
-    """Return the text of a file of the templates."""
+    """Return the text of a file in the folder `templates`."""
     return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8")

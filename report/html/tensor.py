@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the effects of the parameters of a tensor model as one HTML file: curves or bars, and pairwise effects."""
+"""Write the effects of the parameters of a tensor model as one HTML file: curves or bars, and effects of pairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..figures import GEOMETRIC
 from ..text import factor, number, percent
 from .page import render
 
-WIDTH, HEIGHT = 320.0, 150.0
+WIDTH, HEIGHT = 320.0, 150.0  # size of a drawing and its margins, in units of SVG
 LEFT, RIGHT, TOP, BOTTOM = 54.0, 10.0, 10.0, 24.0
 MOST_LABELS = 8
 LABEL_LENGTH = 8
@@ -33,7 +33,11 @@ STYLE = (
 
 @dataclass(frozen=True)
 class _Drawing:
-    """The effect of a parameter in drawing units: a curve, or for each category a bar relative to the mean."""
+    """The drawing of the effect of a parameter: a curve; for a parameter with words as values, a bar for each value.
+
+    path: path of SVG, empty for bars. bars: x, y, width, height. marks: labels (x, y, text, anchor). mean: y of the
+    mean. ratio: largest divided by smallest effect, as text.
+    """
 
     effect: Effect
     path: str
@@ -45,7 +49,11 @@ class _Drawing:
 
 @dataclass(frozen=True)
 class _Choice:
-    """The tried models by size and error: points, whether each was selected, and its description."""
+    """The drawing of the tried models: error over size.
+
+    points: x, y, whether the model was selected, description. path: line through the selected models. marks: labels (x,
+    y, text, anchor).
+    """
 
     points: tuple[tuple[float, float, bool, str], ...]
     path: str
@@ -54,7 +62,11 @@ class _Choice:
 
 @dataclass(frozen=True)
 class _Curve:
-    """A curve inside and outside of the measured range, with an interval and the end of the range."""
+    """The drawing of a curve.
+
+    path, beyond: paths of SVG inside and outside of the measured range. band: path around the interval. edge: x of the
+    end of the measured range. marks: labels (x, y, text, anchor).
+    """
 
     caption: str
     path: str
@@ -74,10 +86,11 @@ def html_effects(
     beyond: Sequence[Beyond] = (),
     growth: Sequence[ErrorAt] = (),
 ) -> str:
-    """Return the effects of parameters and of pairs of parameters on a time as the text of one HTML file.
+    """Return the effects of parameters and of pairs of parameters as the text of one HTML file.
 
-    tried: the tried models, drawn by size and error. beyond: predictions beyond the measured values, dashed, with their
-    interval. growth: errors by number of rows.
+    - target: name of the predicted quantity, such as the time.
+    - tried: models that were tried, drawn as error over size. growth: error by number of rows of the measurements.
+    - beyond: predictions beyond the measured values, drawn with a dashed line and their interval.
     """
     values = {
         "title": title,

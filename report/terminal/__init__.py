@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views for a terminal or a plain stream: pure functions from data to rich renderables."""
+"""Show views in a terminal or as plain text: pure functions that convert views to objects that rich prints."""
 
 from __future__ import annotations
 

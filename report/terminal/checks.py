@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a check for a terminal: failed expectations first, with their causes."""
+"""Show the results of a check in a terminal: the expectations that do not hold, with their causes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _WIDTH = max(len(state.value) for state in State)
 
 
 def check_lines(results: Sequence[CheckResult], layout: Layout, every: bool) -> list[RenderableType]:
-    """Return a paragraph for each failed result (with `every` for each result), and the number of successful ones."""
+    """Return a paragraph for each result that does not hold, and a summary of all results.
+
+    every: also return a paragraph for each result that holds.
+    """
     shown: list[RenderableType] = []
     said: set[Cause] = set()
     for one in results:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that fit a width: names are shortened and stay distinct, remarks are wrapped, all columns stay visible."""
+"""Create tables that fit the width of a terminal.
+
+Columns of texts are elastic: they become narrower if necessary. The kind of their heading (headings.py) determines how:
+names are shortened but stay distinct, formulas lose their last terms, and remarks are wrapped.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +25,12 @@ from .names import shorten_apart
 
 Rows = Sequence[Sequence[str]]
 
-_GAP = 2
+_GAP = 2  # columns of the terminal between two columns of a table
 _INDENT = "  "
-_MOST_LINES = 3  # largest number of lines of a remark beside other columns
+_MOST_LINES = 3  # a remark with this number of lines or more is printed below its row
 _NEXT_TERM = re.compile(r" [+-] ")
 _COEFFICIENT = re.compile(r"[\d.]+(e[+-]?\d+)?(?=[·*/])")
-_LEAST_TEXT = 12
+_LEAST_TEXT = 12  # least width of an elastic column with a plain heading
 
 
 def elastic(
@@ -37,12 +41,14 @@ def elastic(
     layout: Layout,
     optional: Sequence[int] = (),
 ) -> RenderableType:
-    """Return a table that fits the width by shortening only its `elastic` columns; empty columns are left out.
+    """Return a table that fits the width of the layout. Columns without any text are left out.
 
-    - Names are shortened, formulas lose their last terms, and remarks are wrapped. A remark that would need more than
-      three lines is printed below its row, over the whole width.
-    - If the column of names is too narrow, each name is in a separate line above the other columns.
-    - If the table is still too wide, the `optional` columns are omitted one by one, and the last line names them.
+    elastic, right, optional: indices of the columns that may become narrower, are aligned to the right, and may be
+    omitted.
+
+    - A remark that would need three lines or more is printed below its row, over the whole width.
+    - If the column of names would be too narrow, each name is in a separate line above the other columns.
+    - If the table is still too wide, the optional columns are omitted one by one, and the last line names them.
     """
     cleaned = [[clean(text, layout.glyphs) for text in row] for row in rows]
     hidden = []
@@ -64,6 +70,7 @@ def with_left_out(table: RenderableType, hidden: Sequence[str], layout: Layout) 
 def _fitting(
     headings: Sequence[str], cleaned: Rows, elastic: Collection[int], right: Collection[int], layout: Layout
 ) -> RenderableType:
+    """Return the table of `elastic` for rows in which all columns are shown."""
     shown = _shown(headings, cleaned)
     name = next((at for at in shown if at in elastic and isinstance(headings[at], NameTitle)), None)
     if name is not None and least_width(headings, cleaned, elastic) > layout.width:
@@ -91,26 +98,29 @@ def _is_long_remark(heading: str, text: str, width: int) -> bool:
 
 
 def _remark(heading: str, text: str, width: int, indent: str) -> Text:
-    """Return a remark over the whole width."""
+    """Return a remark after its heading, wrapped to a width."""
     return Text(textwrap.indent(wrapped(f"{heading}: {text}", width - len(indent)), indent))
 
 
 def least_width(headings: Sequence[str], rows: Rows, elastic: Collection[int], *, beside: bool = True) -> int:
-    """Return the least width of a table of `elastic`, with names beside the other columns or above them."""
+    """Return the smallest width of a table. beside: whether names are in a column, and not in separate lines."""
     shown = [at for at in _shown(headings, rows) if beside or not isinstance(headings[at], NameTitle)]
     return sum(_needed(headings, rows, at, elastic) for at in shown) + _GAP * (len(shown) - 1)
 
 
 def _shown(headings: Sequence[str], rows: Rows) -> list[int]:
+    """Return the indices of the columns with any text."""
     every = range(len(headings))
     return [at for at in every if any(row[at] for row in rows)] or list(every)
 
 
 def _natural(heading: str, rows: Rows, at: int) -> int:
+    """Return the width that the texts of a column need."""
     return max([cell_len(heading), *(cell_len(row[at]) for row in rows)])
 
 
 def _needed(headings: Sequence[str], rows: Rows, at: int, elastic: Collection[int]) -> int:
+    """Return the smallest width of a column."""
     natural = _natural(headings[at], rows, at)
     return min(natural, title_width(headings[at], _LEAST_TEXT)) if at in elastic else natural
 
@@ -118,7 +128,7 @@ def _needed(headings: Sequence[str], rows: Rows, at: int, elastic: Collection[in
 def _widths(
     headings: Sequence[str], rows: Rows, shown: Sequence[int], elastic: Collection[int], width: int
 ) -> dict[int, int]:
-    """Return the width of each shown column; elastic columns share the remaining width according to their needs."""
+    """Return the width of each shown column. The narrowest elastic columns get the remaining width first."""
     widths = {at: _needed(headings, rows, at, elastic) for at in shown}
     natural = {at: _natural(headings[at], rows, at) for at in shown if at in elastic}
     room = width - sum(widths.values()) - _GAP * (len(shown) - 1)
@@ -137,10 +147,11 @@ def _stacked(
     right: Collection[int],
     layout: Layout,
 ) -> Group:
-    """Return a line for each name and below it the other columns, indented; equal names in succession are shown once.
+    """Return a table with a line for each name, followed by the other columns, indented.
 
-    A column without a heading before the names (their rank) stays before them. Remarks that do not fit into their
-    column follow below, over the whole width.
+    Equal names in successive rows are printed once. Columns without a heading before the names (numbers of rows) stay
+    before them. If the other columns do not fit, remarks follow below, over the whole width. name: index of the column
+    of names.
     """
     places = [at for at in range(name) if not headings[at]]
     rest = [at for at in _shown(headings, rows) if at != name and at not in places]
@@ -177,12 +188,12 @@ def _grid(
     *,
     header: bool = True,
 ) -> Table:
-    """Return a table of columns of these widths."""
+    """Return a table whose texts are shortened to the widths of the columns (by index)."""
     return _table(headings, _fitted_rows(headings, rows, widths, layout), widths, right, indent, header=header)
 
 
 def _fitted_rows(headings: Sequence[str], rows: Rows, widths: dict[int, int], layout: Layout) -> list[tuple[str, ...]]:
-    """Return the texts of the columns with a width, shortened to it; distinct names stay distinct."""
+    """Return the rows with the texts of the columns in `widths`, shortened to these widths."""
     columns = [_fitted(headings[at], [row[at] for row in rows], width, layout) for at, width in widths.items()]
     return list(zip(*columns, strict=True))
 
@@ -196,7 +207,7 @@ def _table(
     *,
     header: bool = True,
 ) -> Table:
-    """Return a table of texts that fit these widths."""
+    """Return a table of texts that already fit the widths of the columns."""
     table = Table(
         box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_edge=False, show_header=header
     )
@@ -211,6 +222,7 @@ def _table(
 
 
 def _fitted(heading: str, texts: list[str], width: int, layout: Layout) -> list[str]:
+    """Return the texts of a column, shortened to a width in the way that its heading determines."""
     if isinstance(heading, NameTitle):
         return shorten_apart(texts, width, layout.glyphs)
     if isinstance(heading, FormulaTitle):
@@ -221,9 +233,10 @@ def _fitted(heading: str, texts: list[str], width: int, layout: Layout) -> list[
 
 
 def first_terms(formula: str, width: int, glyphs: Glyphs = UNICODE) -> str:
-    """Return the first terms of a formula that fit, such as `3·n³ + …`; the fastest growing terms are first.
+    """Return the first terms of a formula in at most `width` columns, such as `3·n³ + …`.
 
-    If the first term does not fit, the result omits its coefficient (`…·n³ + …`), or is a part of this text.
+    The terms of a formula are in descending order of growth. If the first term does not fit, its coefficient is omitted
+    (`…·n³ + …`); if this does not fit either, the text is shortened.
     """
     if cell_len(formula) <= width:
         return formula

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The communication matrix as a map of characters, and its heaviest pairs."""
+"""Show a communication matrix as a map of characters, and the pairs of ranks with the largest amounts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ..text import percent, quantity
 from .columns import elastic
 from .glyphs import Layout
 
-# In ascending order; each level is a quarter of the next one.
+# The characters for the amounts of blocks, in ascending order. The largest amount of a character is a quarter of the
+# largest amount of the next character.
 _SHADES = ("·", "░", "▒", "▓", "█")
 _ASCII_SHADES = (".", ":", "+", "#", "@")
 _STEP = 4.0
@@ -41,7 +42,10 @@ def communication_facts(view: CommunicationView) -> list[tuple[str, str]]:
 
 
 def communication_map(view: CommunicationView, layout: Layout) -> RenderableType:
-    """Return the matrix with senders as rows, and one or two characters per block, depending on the width."""
+    """Return the communication matrix as characters whose darkness shows the amount, with senders as rows.
+
+    A block of ranks has two characters, or one if the width is too small.
+    """
     values, measure, unit = (view.bytes, "bytes", "B") if view.total_bytes else (view.messages, "messages", "1")
     shades = _SHADES if layout.glyphs.unicode else _ASCII_SHADES
     labels = [_label(view, block) for block in range(len(values))]
@@ -60,7 +64,7 @@ def communication_map(view: CommunicationView, layout: Layout) -> RenderableType
 
 
 def pair_table(view: CommunicationView, layout: Layout) -> RenderableType:
-    """Return the pairs of ranks with the most bytes."""
+    """Return a table of the pairs of ranks with the largest amounts."""
     total = max(1, view.total_bytes)
     rows = [
         (
@@ -77,13 +81,14 @@ def pair_table(view: CommunicationView, layout: Layout) -> RenderableType:
 
 
 def _label(view: CommunicationView, block: int) -> str:
+    """Return the ranks of a block as text: `8-11`."""
     first = block * view.ranks_per_block
     last = min(view.ranks, first + view.ranks_per_block) - 1
     return str(first) if first == last else f"{first}-{last}"
 
 
 def _levels(values: IntArray) -> IntArray:
-    """Return the shade of each block, -1 for none."""
+    """Return the number of the shade of each block, from the lightest; -1 for a block without communication."""
     most = max(1.0, float(values.max(initial=0)))
     with np.errstate(divide="ignore"):
         below = np.log(values / most) / np.log(_STEP)

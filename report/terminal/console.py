@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The console of the command line: width, colour and characters that the output supports."""
+"""The console of the command line: it determines the width, colours and characters that the output supports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLAIN_WIDTH, _LEAST_PLAIN_WIDTH = 120, 80
 
 
 class _Console(Console):
-    """A console that removes terminal control sequences from all shown texts, except its own colours."""
+    """A console that removes control sequences of terminals from all texts, and writes only its own colours."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for text, style, control in super().render(renderable, options):
@@ -28,10 +28,10 @@ class _Console(Console):
 
 
 def console_for(stream: TextIO, environment: Mapping[str, str] = os.environ) -> Console:
-    """Return a rich console for a stream.
+    """Return a console of rich for a stream.
 
-    A terminal has its own width; a file or pipe has `COLUMNS` (at least 80) or 120 columns and no colour.
-    NO_COLOR (https://no-color.org) and TERM=dumb disable colours.
+    A terminal determines the width itself. For a file or a pipe, the width is the variable COLUMNS, at least 80
+    (default 120), and there are no colours. NO_COLOR (https://no-color.org) and TERM=dumb disable colours, too.
     """
     terminal = stream.isatty()
     columns = whole_number(environment.get("COLUMNS", ""), 5)
@@ -52,13 +52,13 @@ def console_for(stream: TextIO, environment: Mapping[str, str] = os.environ) -> 
 
 
 def layout_of(console: Console) -> Layout:
-    """Return the layout for views on this console, with ASCII glyphs unless its encoding is Unicode."""
+    """Return the width and the characters for views on a console: ASCII only, unless its encoding is Unicode."""
     encoding = (console.encoding or "").lower().replace("_", "-")
     return Layout(max(_NARROWEST, console.width), UNICODE if encoding.startswith("utf") else ASCII)
 
 
 def plain_text(renderable: RenderableType, width: int = 200) -> str:
-    """Return a view as plain text without colour and without blanks at the ends of lines."""
+    """Return a view as plain text, without colours and without blanks at the ends of lines."""
     stream = io.StringIO()
     console = _Console(
         file=stream, width=width, no_color=True, force_terminal=False, highlight=False, markup=False, emoji=False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differences between two runs or experiments as tables for a terminal."""
+"""Show the differences between two runs or experiments as tables in a terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _NAME = 48
 
 
 def difference_tables(view: DifferenceView, top: int, layout: Layout) -> list[RenderableType]:
-    """Return differences of effort by call path with source lines, the largest first; then differences of time."""
+    """Return the differences of effort by call path, with source lines, the largest first; then differences of time.
+
+    top: largest number of call paths.
+    """
     shown: list[RenderableType] = []
     groups = by_path(view.effort)
     for group in groups[:top]:
@@ -38,7 +41,7 @@ def difference_tables(view: DifferenceView, top: int, layout: Layout) -> list[Re
 
 
 def _paragraph(view: DifferenceView, group: Sequence[EffortRow], layout: Layout) -> list[RenderableType]:
-    """Return one call path: its name, its metrics that differ, and the source lines of the first difference."""
+    """Return the name of a call path, its metrics that differ, and the source lines of the first metric with lines."""
     path = group[0].difference.path
     region = view.tree.region_of(path)
     place = f"  {Path(region.file).name}:{region.line}" if region.file else ""
@@ -70,7 +73,7 @@ def _line(view: DifferenceView, line: LineRow) -> str:
 
 
 def _numbers(before: float, after: float, unit: str) -> tuple[str, str, str]:
-    """Return both values with enough digits to distinguish them, and the change."""
+    """Return both values as texts with enough digits to distinguish them, and the change as text."""
     texts = quantity(before, unit), quantity(after, unit)
     if texts[0] == texts[1]:
         texts = f"{before:.15g}", f"{after:.15g}"
@@ -114,7 +117,7 @@ def _sure(one: TimeDifference) -> str:
 
 
 def significance_note(times: Sequence[TimeDifference]) -> list[str]:
-    """Return a note on the significance test of times; empty without times."""
+    """Return a note that names the statistical test of times; empty without times."""
     if not times:
         return []
     return [

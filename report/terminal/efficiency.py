@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efficiencies as tables: coloured factors of each configuration, and the call paths with the largest losses."""
+"""Show efficiencies as tables: coloured factors of each configuration, and the call paths with the largest losses."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .names import shorten
 
 _GAP = 2
 _INDENT = "  "
-_APART = 5e-4  # narrower intervals are not shown
+_APART = 5e-4  # smaller differences and shares are not shown
 
 
 def factor_table(columns: Sequence[EfficiencyColumn], rows: Sequence[FactorRow], layout: Layout) -> RenderableType:
-    """Return a table with a row for each factor and a column for each configuration, in ascending order of processors.
+    """Return a table with a row for each factor and a column for each configuration.
 
-    If not all configurations fit, the first ones are left out, and a line below the table names them.
+    If not all configurations fit, the first ones are left out, and a line below the table gives their number.
     """
     titles = [_INDENT * row.depth + row.title for row in rows]
     cells = [[_cell(value) for value in row.values] for row in rows]
@@ -61,7 +61,10 @@ def factor_table(columns: Sequence[EfficiencyColumn], rows: Sequence[FactorRow],
 
 
 def loss_tables(view: EfficiencyView, top: int, layout: Layout) -> list[RenderableType]:
-    """Return the lost share of the elapsed time, and the call paths that lose it, the largest loss first."""
+    """Return a line with the lost share of the elapsed time, and a table of call paths, the largest loss first.
+
+    top: largest number of call paths. The result is empty if the losses are unknown or negligible.
+    """
     losses = view.losses
     if losses is None or losses.lost < _APART:
         return []
@@ -82,9 +85,9 @@ def loss_tables(view: EfficiencyView, top: int, layout: Layout) -> list[Renderab
 def waiting_text(
     tree: CallTree, found: RootCauses | None, top: int, layout: Layout, run: RunTimes | None = None
 ) -> list[RenderableType]:
-    """Return the operations in which ranks wait and the causes; empty if the waiting is negligible.
+    """Return a table of the operations in which ranks wait, and the causes; empty if the waiting is negligible.
 
-    run: the run, if a line must name it.
+    run: the run that the title names; None: the title names no run.
     """
     rows = [] if found is None else waiting_rows(tree, found, top)
     if not rows:
@@ -102,12 +105,12 @@ def waiting_text(
 
 
 def scope_heading(tree: CallTree, scope: int, layout: Layout) -> RenderableType:
-    """Return the call path of a table as its heading."""
+    """Return a call path as the heading of a table. scope: index of the call path."""
     return Text(shorten(clean(path_text(steps(tree, scope)), layout.glyphs), layout.width, layout.glyphs), style="bold")
 
 
 def style_of(value: float) -> str:
-    """Return the style of an efficiency: good, in between, poor."""
+    """Return the colour of an efficiency: good, medium or poor."""
     if math.isnan(value):
         return "dim"
     return "green" if value >= GOOD else "yellow" if value >= POOR else "red"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The characters that an output supports, and texts shortened to a width."""
+"""The characters that an output supports, and functions that fit texts to these characters and to a width."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quipu.modeling.printable import one_line
 
 @dataclass(frozen=True)
 class Glyphs:
-    """The characters of a view; `ASCII` for outputs without Unicode."""
+    """The characters of tree lines and of an ellipsis. unicode: whether other characters than ASCII are possible."""
 
     branch: str
     last: str
@@ -45,9 +45,9 @@ _SPELLED = str.maketrans(
 
 
 def clean(text: str, glyphs: Glyphs = UNICODE) -> str:
-    """Return text with `?` instead of control characters, which could move the cursor of a terminal.
+    """Return a text with `?` instead of control characters, which could move the cursor of a terminal.
 
-    With ASCII glyphs, formulas are written as `n^3*log2(p)`, and all other characters outside of ASCII become `?`.
+    With ASCII glyphs, formulas become `n^3*log2(p)`, and all other characters outside of ASCII become `?`.
     """
     if glyphs.unicode:
         return one_line(text)
@@ -61,7 +61,7 @@ def elide(text: str, width: int, glyphs: Glyphs = UNICODE) -> str:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Return text in lines of at most `width` columns, without a line break before a unit or `= 8`."""
+    """Return a text in lines of at most `width` columns. A number and its unit, and `n = 8`, stay in one line."""
     together = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text).replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
     lines = textwrap.wrap(together, width, break_on_hyphens=False, break_long_words=False)
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")

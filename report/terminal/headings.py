@@ -1,29 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Titles of columns of texts. The kind of a title determines how a table shortens the column."""
+"""Headings of columns of texts. The class of a heading determines how a table shortens the column (columns.py)."""
 
 from __future__ import annotations
 
 
 class NameTitle(str):
-    """The title of a column of names, which are shortened and stay distinct."""
+    """The heading of a column of names, which are shortened but stay distinct."""
 
     least_width = 24
 
 
 class FormulaTitle(str):
-    """The title of a column of formulas, which keep the terms that grow fastest."""
+    """The heading of a column of formulas, which lose their last terms; the terms that grow fastest are first."""
 
     least_width = 18
 
 
 class RemarkTitle(str):
-    """The title of a column of remarks, which are wrapped."""
+    """The heading of a column of remarks, which are wrapped."""
 
     least_width = 14
 
 
 class BasisTitle(str):
-    """The title of a column with the basis of models."""
+    """The heading of a column with the basis of models (the data from which they were made)."""
 
     least_width = 22
 
@@ -37,7 +37,7 @@ BASIS = BasisTitle("basis")
 
 
 def least_width(title: str, otherwise: int) -> int:
-    """Return the least width of a column that can be narrower than its texts."""
+    """Return the smallest width of an elastic column. otherwise: the width for a plain heading."""
     if isinstance(title, NameTitle | FormulaTitle | RemarkTitle | BasisTitle):
         return title.least_width
     return otherwise

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Iterations of a phase as a table."""
+"""Show the iterations of a phase as a table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def iteration_facts(view: IterationsView) -> list[tuple[str, str]]:
 
 
 def iteration_table(view: IterationsView, layout: Layout) -> RenderableType:
-    """Return one row per span of iterations: the mean of one iteration over the ranks, and of the slowest rank."""
+    """Return a table with a row for each span of iterations: values of one iteration, mean over ranks.
+
+    The last column is the time of one iteration on the slowest rank.
+    """
     shown = view.grouped(MOST_ROWS)
     names = list(shown.mean)[:_MOST_COLUMNS]
     slowest = "time" in names and view.ranks > 1

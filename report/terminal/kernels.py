@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels as a table, and what limits them as sentences."""
+"""Show kernels as a table, and sentences about their limits."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 
 def kernel_table(rows: Sequence[KernelRow], layout: Layout) -> RenderableType:
-    """Return a table of kernels: predicted time, its parts, measured CPI and BF_mem, residual of the model, limit.
+    """Return a table of kernels: predicted time and its parts, CPI, BF_mem, residual of the model, limit.
 
-    Narrow terminals omit the residual first, then BF_mem, CPI and kind.
+    CPI: cycles per instruction. BF_mem: part of the memory time that blocks the kernel. In a narrow terminal, the
+    residual is omitted first, then BF_mem, CPI and kind.
     """
     texts = []
     for row in rows:
@@ -50,7 +51,7 @@ def kernel_table(rows: Sequence[KernelRow], layout: Layout) -> RenderableType:
 
 
 def advice_lines(rows: Sequence[KernelRow], most: int, layout: Layout) -> Table:
-    """Return what to do about the longest kernels."""
+    """Return the advice for the first `most` kernels."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(overflow="fold", max_width=layout.width)
     for row in rows[:most]:

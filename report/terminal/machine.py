@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The description of a machine as tables."""
+"""Show the description of a machine as tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .summary import head
 
 
 def machine_tables(machine: Machine, layout: Layout) -> list[RenderableType]:
-    """Return tables of a machine: clocks, caches, load latencies by working set, bandwidth and network."""
+    """Return tables of a machine: clocks, caches, latency of loads by size of the memory, bandwidth, and network."""
     facts = [
         ("processor", machine.processor),
         ("cores", str(machine.cores)),

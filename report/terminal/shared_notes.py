@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes on many models: each is printed once, with the number of call paths."""
+"""Find the notes that many models of a table have. Such a note is printed once, with the number of call paths."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ..views import ModelRow
 from .names import IN_TEXT, shorten
 
 _SEVERAL = 3
-"""A note on at least this number of call paths is printed once below the table."""
+"""A note that at least this number of call paths have is printed once below the table."""
 
 
 def kind_of_note(note: str) -> str:
-    """Return the kind of a note: its code, or its text without numbers if it has no code."""
+    """Return the code of a note; the note itself if it has no code."""
     return code_of(note) or note
 
 
 def shared_notes(rows: Sequence[ModelRow]) -> dict[str, str]:
-    """Return the notes to print once below a table of models, by kind: the first note of each kind."""
+    """Return the texts to print once below a table of models, by kind of note. A text has the first note of a kind."""
     paths: dict[str, list[tuple[str, ...]]] = {}
     first: dict[str, str] = {}
     for row in rows:

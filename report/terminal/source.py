@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Annotated source lines, and call paths split by the functions that were inlined into them."""
+"""Show source lines with their effort, and call paths with the source functions that cause their effort."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .glyphs import Glyphs, Layout, clean
 from .names import shorten
 
 _GAP = 2
-_HOT = 0.1  # least share of the run for a line to be marked
-_NARROWEST = 16
+_HOT = 0.1  # lines with at least this share of the run are highlighted
+_NARROWEST = 16  # smallest width of the column of sources
 
 
 def source_listing(view: SourceView, layout: Layout) -> list[RenderableType]:
-    """Return one listing per function: line numbers, metrics, share of the run (of the first metric), source text."""
+    """Return one table per source function: line number, metrics, share of the first metric in the run, source text."""
     headings = ("line", *(metric.name for metric in view.metrics), "share", "source")
     listings: list[RenderableType] = []
     for function in view.listings:
@@ -35,7 +35,7 @@ def source_listing(view: SourceView, layout: Layout) -> list[RenderableType]:
 
 
 def inlined_listing(view: SourceView, layout: Layout) -> list[RenderableType]:
-    """Return one table per call path: metrics, share of the call path, source function and its location."""
+    """Return one table per call path: metrics, share of the first metric in the call path, source function, file."""
     headings = (*(f"{metric.name} excl" for metric in view.metrics), "share", "came from")
     listings: list[RenderableType] = []
     for path in view.listings:
@@ -78,7 +78,7 @@ def _beginning(text: str, width: int, glyphs: Glyphs) -> str:
 
 
 def _function_and_place(text: str, width: int, glyphs: Glyphs) -> str:
-    """Return `solve(double*)  (solve.cpp)` with a shorter name of the function."""
+    """Return a text such as `solve(double*)  (solve.cpp)` in at most `width` columns, with a shorter function name."""
     name, gap, place = text.rpartition("  ")
     return shorten(name, max(_NARROWEST, width - cell_len(gap + place)), glyphs) + gap + place if name else text
 
@@ -90,7 +90,10 @@ def _table(
     cut: Callable[[str, int, Glyphs], str],
     layout: Layout,
 ) -> Table:
-    """Return a table whose last column uses the remaining width; `cut` shortens its texts."""
+    """Return a table whose last column uses the remaining width.
+
+    hot: whether to highlight each row. cut: shortens a text of the last column to a width.
+    """
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_edge=False)
     room = layout.width
     for at, heading in enumerate(headings[:-1]):

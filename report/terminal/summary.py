@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heads, run summaries and the progress of a campaign."""
+"""Show the heads of views, summaries of runs, and the progress of a campaign."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BAR_WIDTH = 20
 
 
 def head(title: str, facts: Sequence[tuple[str, str]], notes: Sequence[str], layout: Layout) -> RenderableType:
-    """Return a title, facts in two columns, and notes."""
+    """Return the head of a view: a title, facts (label, text) in two columns, and notes."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     label_width = max((len(label) for label, _ in facts), default=0)
     table.add_column(no_wrap=True, style="dim", width=label_width)
@@ -53,9 +53,9 @@ def run_summary(run: RunView, layout: Layout) -> RenderableType:
 
 
 def campaign_line(step: CampaignStep, layout: Layout) -> Text:
-    """Return one line about the progress of a campaign: bar, count, run, outcome, remaining time.
+    """Return a line about the progress of a campaign: bar, number of runs, run, outcome, remaining time.
 
-    These are lines instead of a live display, because the programs write to the same terminal.
+    The progress is printed as lines, and not as a live display, because the programs write to the same terminal.
     """
     total = max(1, step.total)
     full = _BAR_WIDTH * step.done // total

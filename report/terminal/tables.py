@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of models, rankings, configurations, checks and functions."""
+"""Show models, rankings, configurations, checks, functions and other views as tables."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ _GAP = 2
 
 
 def model_table(rows: Sequence[ModelRow], layout: Layout) -> RenderableType:
-    """Return models as a table: call path, metric, formula, fit error (SMAPE), basis of the model, notes.
+    """Return a table of models: call path, metric, formula, error of the fit (SMAPE), basis of the model, notes.
 
-    The models of the start and the end of MPI come last, below a separate heading. A note on several call paths is
-    printed once below the table, with their number.
+    The models of the start and the end of MPI come last, below a separate heading. A note that several call paths have
+    is printed once below the table, with their number.
     """
     shared = shared_notes(rows)
     texts = [
@@ -67,15 +67,15 @@ def model_table(rows: Sequence[ModelRow], layout: Layout) -> RenderableType:
 
 
 def change_table(rows: Sequence[ChangeRow], layout: Layout) -> RenderableType:
-    """Return changes of behaviour: call path, metric, the two values with the change between them, both models."""
+    """Return a table of changes of behaviour: call path, metric, parameter values before and after, both models."""
     texts = [(path_text(row.path), row.metric, row.between, row.below, row.above) for row in rows]
     return elastic((CALL_PATH, "metric", "changes", BELOW, ABOVE), texts, (0, 3, 4), (), layout)
 
 
 def loop_table(rows: Sequence[LoopRow], metric: str, layout: Layout, predicted: bool = False) -> RenderableType:
-    """Return loops: share of a metric, call path, source line, number of enclosing loops, and execution count.
+    """Return a table of loops: share of a metric, call path, source line, number of enclosing loops, executions.
 
-    predicted: with the predicted executions and their interval before the formula.
+    predicted: whether to show the predicted number of executions and its interval before the formula.
     """
     texts = [
         (
@@ -98,13 +98,13 @@ def loop_table(rows: Sequence[LoopRow], metric: str, layout: Layout, predicted: 
 
 
 def largest_loops(rows: Sequence[LoopRow], metric: str, layout: Layout) -> RenderableType:
-    """Return the loops with most of a metric at a point, with a title that names the command that shows all."""
+    """Return a table of the loops that contribute most to a metric at a point, below a title."""
     title = Text(f"loops with most {metric} there (quipu model --loops shows all)", style="bold")
     return Group(title, loop_table(rows, metric, layout, predicted=True))
 
 
 def noise_table(rows: Sequence[NoiseRow], layout: Layout) -> RenderableType:
-    """Return the noise of repetitions: the range of a configuration, quantiles of deviations, the worst one."""
+    """Return a table of the noise: median range, 5 and 95 % quantiles of the deviations, largest deviation."""
     texts = []
     for row in rows:
         span = "" if math.isnan(row.low) else f"{percent(row.low)} .. {percent(row.high)}"
@@ -121,14 +121,13 @@ def ranking_table(
     start_and_end: Sequence[RankedRow] = (),
     mark: bool = True,
 ) -> RenderableType:
-    """Return a ranking of call paths at a point: predicted value, share, interval, formula.
+    """Return a table of call paths at a point: predicted value, share, interval, distance beyond the measured range.
 
-    Each row shows how far the point is beyond the measurements, and whether the prediction uses oversubscribed runs.
-    Call paths with none of the metric are left out. start_and_end: rows below the ranking, which are not part of the
-    program. mark: whether to mark oversubscribed rows.
+    Call paths whose value is 0 are left out. unit: of the metric. start_and_end: rows below the ranking, which are not
+    part of the program. mark: whether to mark rows whose model depends on oversubscribed runs.
 
-    A narrow layout first omits the columns of distances and shares, then prints names in separate lines, then omits the
-    column of models. A line below the table names the omitted columns.
+    If the width is too small, the distance is omitted, then the share. Then names are printed in separate lines, then
+    the model is omitted. A line below the table names the omitted columns.
     """
     texts: list[tuple[str, ...]] = []
     rows = [row for row in rows if not row.is_nothing]
@@ -152,12 +151,12 @@ def ranking_table(
 
 
 def _without(rows: Sequence[tuple[str, ...]], columns: Collection[int]) -> list[tuple[str, ...]]:
-    """Return rows with empty columns, which tables leave out."""
+    """Return rows in which some columns are empty, so that tables leave these columns out."""
     return [tuple("" if at in columns else text for at, text in enumerate(row)) for row in rows]
 
 
 def search_table(search: Search, layout: Layout) -> RenderableType:
-    """Return suggested runs: point, repetition, core hours, reduction of the variance, reason."""
+    """Return a table of suggested runs: configuration, repetition, core hours, reduction of the variance, reason."""
     texts = [
         (
             str(place),
@@ -173,7 +172,7 @@ def search_table(search: Search, layout: Layout) -> RenderableType:
 
 
 def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> RenderableType:
-    """Return the regions that a filter keeps, and the first `dropped` regions that it drops, with reasons."""
+    """Return a table of the regions that a filter selects, and the first `dropped` ones that it excludes."""
     texts = [
         (
             word,
@@ -193,9 +192,10 @@ def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> Re
 def refinement_table(
     rows: Sequence[tuple[int, int, int, tuple[float, float], float | None, float | None, float]], layout: Layout
 ) -> RenderableType:
-    """Return iterations: number, regions marked and executed, overhead measured and predicted, coverage, seconds.
+    """Return a table of the iterations of a refinement.
 
-    The measured overhead is given with its error.
+    rows: number of the iteration; number of selected regions and of executed ones among them; measured overhead and its
+    error; predicted overhead; coverage (all shares; None if unknown); seconds.
     """
     texts = [
         (
@@ -214,7 +214,10 @@ def refinement_table(
 
 
 def diagnosis_table(diagnosis: Diagnosis, top: int, layout: Layout) -> RenderableType:
-    """Return findings: call path, cause, time lost at the target, slowdown there, measured slowdown, its growth."""
+    """Return a table of findings: call path, cause, time lost at the target, its share, slowdown, growth, effort.
+
+    The slowdown is given for the largest measured values and for the target.
+    """
     waits = any(math.isfinite(one.wait_share) for one in diagnosis.findings[:top])
     texts = [
         (
@@ -235,7 +238,7 @@ def diagnosis_table(diagnosis: Diagnosis, top: int, layout: Layout) -> Renderabl
 
 
 def files_table(findings: Sequence[FileFinding], place: str, top: int, layout: Layout) -> RenderableType:
-    """Return ways of using files that do not scale, measured and at the target."""
+    """Return a table of uses of files that do not scale, as measured and at the target. place: the target as text."""
     headings = ("files", "why", "measured", "at target", "bytes of a write", "from")
 
     def amount(value: float, unit: str) -> str:
@@ -259,7 +262,10 @@ def files_table(findings: Sequence[FileFinding], place: str, top: int, layout: L
 
 
 def beyond_effort_table(diagnosis: Diagnosis, top: int, layout: Layout) -> RenderableType:
-    """Return predicted time beyond effort without a finding: call path, seconds at the target, basis of the model."""
+    """Return a table of call paths that take longer than their effort explains, but have no finding.
+
+    Columns: call path, lost seconds at the target, their share, predicted seconds, basis of the model.
+    """
     texts = [
         (one.label, quantity(one.lost, "s"), percent(diagnosis.share(one)), quantity(one.predicted, "s"), one.basis)
         for one in diagnosis.others[:top]
@@ -271,7 +277,7 @@ def beyond_effort_table(diagnosis: Diagnosis, top: int, layout: Layout) -> Rende
 def plan_table(
     parameters: Sequence[str], rows: Sequence[tuple[Mapping[str, float], int, bool, str]], layout: Layout
 ) -> RenderableType:
-    """Return planned runs: parameter values, number, whether they are count-only, estimated time."""
+    """Return a table of planned runs: parameter values, number of runs, whether they are count-only, estimated time."""
     names = [clean(name, layout.glyphs) for name in parameters]
     texts = [
         (*(number(values[name]) for name in parameters), str(runs), "counts" if counts else "time, counts", takes)
@@ -282,7 +288,7 @@ def plan_table(
 
 
 def generated_table(rows: Sequence[tuple[str, str, str, str]], layout: Layout) -> RenderableType:
-    """Return generated functions: name, number of computations, MPI operation, elements of a message."""
+    """Return a table of generated functions: name, steps of computation, MPI operation, elements of a message."""
     return elastic((FUNCTION, "steps of computation", "MPI", "elements"), rows, (1,), (), layout)
 
 
@@ -294,7 +300,7 @@ def _mark(row: ConfigurationRow) -> str:
 
 
 def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationRow], layout: Layout) -> RenderableType:
-    """Return the measured configurations of an experiment: parameter values, repetitions, total of a metric."""
+    """Return a table of the measured configurations: parameter values, repetitions, total of a metric, spread."""
     names = [clean(name, layout.glyphs) for name in parameters]
     outside = any(row.start_and_end for row in rows)
     headings = (*names, "repetitions", "program", "spread", START_AND_END, "")
@@ -313,7 +319,7 @@ def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationR
 
 
 def check_table(checks: Sequence[Check], layout: Layout) -> Table:
-    """Return installed and missing components; for a missing one, the functions that need it and the command."""
+    """Return a table of components; for a missing one, its purpose and the command that installs it."""
     styles = {"ok": "green", "warning": "yellow", "missing": "bold red"}
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=False)
     width = max((cell_len(check.name) for check in checks), default=0)
@@ -332,28 +338,28 @@ def check_table(checks: Sequence[Check], layout: Layout) -> Table:
 
 
 def function_table(rows: Sequence[Sequence[str]], layout: Layout) -> RenderableType:
-    """Return the functions of a program: size in LLVM IR after inlining, calls, and whether it is a region."""
+    """Return a table of the functions of a program: size in LLVM IR after inlining, calls, whether it is a region."""
     return elastic((FUNCTION, "source", "blocks", "instructions", "calls", ""), rows, (0, 1), (2, 3, 4), layout)
 
 
 def ir_function_table(rows: Sequence[Sequence[str]], layout: Layout) -> RenderableType:
-    """Return the functions of LLVM IR: size, calls, and loops with their deepest nest and constant trip counts."""
+    """Return a table of functions of LLVM IR: size, calls, number and depth of loops, constant trip counts."""
     headings = (FUNCTION, "source", "blocks", "instructions", "calls", "loops", "depth", "constant trip counts")
     return elastic(headings, rows, (0, 1, 7), (2, 3, 4, 5, 6), layout)
 
 
 def plain_table(headings: Sequence[str], rows: Sequence[Sequence[str]], layout: Layout) -> RenderableType:
-    """Return a table of texts whose first column is shortened if necessary."""
+    """Return a table of texts. The first column is shortened if necessary."""
     return elastic(headings, rows, (0,), tuple(range(1, len(headings))), layout)
 
 
 def rates_table(rates: Rates, most: int, layout: Layout) -> RenderableType:
-    """Return seconds per unit of effort: the program and its `most` longest call paths."""
+    """Return a table of rates (seconds per unit of effort): the program and its `most` longest call paths."""
     return _rates_table(CALL_PATH, rates.metrics, (rates.program, *rates.callpaths[:most]), layout)
 
 
 def operation_rates_table(rates: Rates, most: int, layout: Layout) -> RenderableType:
-    """Return seconds of the processor per call and per byte: the `most` operations of MPI with the most time."""
+    """Return a table of processor seconds per call and per byte: the `most` MPI operations with the most time."""
     from quipu.modeling.rates import OPERATION_METRICS
 
     return _rates_table("operation of MPI", OPERATION_METRICS, rates.operations[:most], layout)

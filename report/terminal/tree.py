@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The call tree as a table: one line per call path, columns chosen by metric."""
+"""Show a call tree as a table: one line per call path, one column per metric and scope (inclusive, exclusive)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .headings import CALL_PATH
 from .names import shorten
 
 _COLUMN_GAP = 2
-START_AND_END_LINE = -1  # instead of a call path: the line with the sum of the start and the end of MPI
-_NARROWEST_PATH = 24
+START_AND_END_LINE = -1  # stands for the line with the sum of the start and the end of MPI, instead of a call path
+_NARROWEST_PATH = 24  # smallest width of the column of call paths
 _STYLES = {RegionKind.MPI: "cyan", RegionKind.OPENMP: "magenta", RegionKind.PYTHON: "yellow", RegionKind.USER: "green"}
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column of numbers."""
+    """One column of numbers. statistics: its values, each of shape (call paths,)."""
 
     metric: str
     scope: Scope
@@ -50,9 +50,9 @@ def columns_of(view: TreeView, options: TreeOptions) -> tuple[Column, ...]:
 
 
 def _statistics(view: TreeView, name: str, scope: Scope, spread: bool) -> Statistics:
-    """Return the statistics of a column.
+    """Return the statistics of a column. spread: whether minimum, maximum and imbalance are shown.
 
-    Raises ModelingError if the statistics are inclusive and the view does not contain the values of single ranks.
+    Raises ModelingError for the spread of inclusive values if the view has no values of single ranks.
     """
     if not spread or view.spread is None:
         return statistics(view.scoped(name, scope), view.over)
@@ -76,10 +76,13 @@ def _scopes(view: TreeView, name: str, options: TreeOptions) -> tuple[Scope, ...
 def ordered_paths(
     tree: CallTree, weight: FloatArray, depth: int | None, kept: NDArray[np.bool_] | None = None
 ) -> list[tuple[int, tuple[bool, ...]]]:
-    """Return call paths in the order of the view, depth first, heavier siblings first.
+    """Return the shown call paths depth first. Call paths with the same caller are in descending order of `weight`.
 
-    Each call path comes with a flag for every level from the root: whether its ancestor on this level is the last
-    sibling. The start and the end of MPI come last, below `START_AND_END_LINE`. kept: which call paths are shown, shape
+    The result contains for each call path its index, and a flag for each level from the root to the call path: whether
+    its ancestor on this level is the last one below its caller. The start and the end of MPI come last, below
+    `START_AND_END_LINE`.
+
+    weight: shape (call paths,). depth: number of levels below the roots; None: all. kept: the call paths to show, shape
     (call paths,); None: all.
     """
     order: list[tuple[int, tuple[bool, ...]]] = []
@@ -109,7 +112,7 @@ def ordered_paths(
 
 
 def start_and_end_heads(tree: CallTree) -> list[int]:
-    """Return the call paths of the start and the end of MPI that the program calls."""
+    """Return the indices of the call paths by which the start and the end of MPI begin."""
     outside = tree.start_and_end
     return [
         node for node in np.flatnonzero(outside).tolist() if tree.parent[node] < 0 or not outside[tree.parent[node]]
@@ -134,7 +137,7 @@ def call_tree(view: TreeView, options: TreeOptions, layout: Layout) -> Table:
         START_AND_END if node == START_AND_END_LINE else clean(view.tree.name(node), layout.glyphs) for node, _ in rows
     ]
     natural = max((cell_len(guide + name) for guide, name in zip(labels, names, strict=True)), default=9)
-    # Requested metrics have priority over long names; default metrics do not.
+    # If the user requests metrics, their columns have priority over long names. Default metrics have no priority.
     narrowest = _NARROWEST_PATH if options.metrics else max(_NARROWEST_PATH, layout.width * 2 // 5)
     kept, room = _fit(numeric, max(natural, len("call path")), narrowest, layout.width)
     deepest = max((len(last) - 1 for _, last in rows), default=0)
@@ -165,7 +168,7 @@ def call_tree(view: TreeView, options: TreeOptions, layout: Layout) -> Table:
 def _legend(
     view: TreeView, columns: Sequence[Column], nodes: Sequence[int], cells: Sequence[str], spread: bool
 ) -> list[str]:
-    """Return lines that explain cells without a number, and call paths without visits."""
+    """Return lines that explain "-" in cells, and call paths without visits. nodes: the shown call paths."""
     paths = [node for node in nodes if node >= 0]
     shown = {column.metric for column in columns}
     notes = []
@@ -184,7 +187,7 @@ def _legend(
 
 
 def _counted_in(view: TreeView, paths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return where something was counted; code outside of all regions has effort and time, but no visits."""
+    """Return whether any metric of a call path is not 0. Code outside of all regions has effort, but no visits."""
     found = np.zeros(len(paths), dtype=np.bool_)
     for values in view.values.values():
         found |= (np.nan_to_num(values[paths]) != 0.0).any(axis=1)
@@ -199,7 +202,7 @@ def _weight(view: TreeView, options: TreeOptions, columns: Sequence[Column]) -> 
 
 
 def _tree_lines(last: tuple[bool, ...], step: int, layout: Layout) -> str:
-    """Return the tree lines before a name, with `step` columns per level (three unless the tree is too deep)."""
+    """Return the tree lines before a name. last: flags of `ordered_paths`. step: columns of the terminal per level."""
     if len(last) == 1:
         return ""
     glyphs = layout.glyphs
@@ -217,9 +220,9 @@ def _headings(view: TreeView, column: Column, spread: bool) -> list[str]:
 
 
 def _cells(view: TreeView, column: Column, nodes: list[int], spread: bool, layout: Layout) -> list[list[str]]:
-    """Return the texts of a column: one value, or minimum, mean, maximum and imbalance.
+    """Return the texts of a column: one list of values, or four lists of minima, means, maxima and imbalances.
 
-    The line of the start and the end of MPI contains their sums.
+    The line of the start and the end of MPI contains their sum.
     """
     metric = view.metrics[column.metric]
     found = column.statistics
@@ -240,12 +243,15 @@ def _cells(view: TreeView, column: Column, nodes: list[int], spread: bool, layou
 
 
 def _shares(view: TreeView, columns: Sequence[Column]) -> FloatArray | None:
-    """Return the share of each call path in the program for the metric of the first column, if it is additive."""
+    """Return the share of each call path in the program for the metric of the first column.
+
+    The result is None if the metric does not add up over call paths, or is 0.
+    """
     if not columns or view.metrics[columns[0].metric].over_locations != "sum":
         return None
     first = columns[0]
     total = float(view.tree.program_total(statistics(view.scoped(first.metric, "exclusive"), view.over).value))
-    # Maxima of call paths are not additive. The maxima of the roots describe the whole program.
+    # Maxima and medians of call paths do not add up, so the inclusive values of the roots are the total.
     if view.over in ("max", "median") or first.metric in view.largest:
         roots = [root for root in view.tree.roots if not view.tree.start_and_end[root]]
         total = float(np.nansum(statistics(view.scoped(first.metric, "inclusive"), view.over).value[roots]))
@@ -256,9 +262,9 @@ def _shares(view: TreeView, columns: Sequence[Column]) -> FloatArray | None:
 
 
 def _only_counted(view: TreeView) -> NDArray[np.bool_]:
-    """Return which call paths have visits but no time: the time is part of their callers.
+    """Return which call paths have visits but no time, because the times of their callers contain it.
 
-    MPI operations are always timed, so that 0 s is a measured time there.
+    MPI operations always have times, so their 0 s is a measured time.
     """
     if "visits" not in view.values or "time" not in view.values:
         return np.zeros(len(view.tree), dtype=bool)
@@ -271,9 +277,9 @@ def _only_counted(view: TreeView) -> NDArray[np.bool_]:
 def _fit(
     numeric: list[tuple[str, list[str]]], natural: int, narrowest: int, width: int
 ) -> tuple[list[tuple[str, list[str]]], int]:
-    """Return the columns that fit beside the call paths, and the width of the call paths.
+    """Return the columns that fit next to the call paths, and the width of the call paths.
 
-    natural: width of the complete call paths. narrowest: least width for call paths.
+    natural: width of the complete call paths. narrowest: smallest width of the call paths. width: of the terminal.
     """
     used = 0
     kept: list[tuple[str, list[str]]] = []
