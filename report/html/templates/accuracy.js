@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured against modeled values of all call paths, and communication by operation.
+// Draws a plot of modeled over measured values of all call paths, and a table of communication by MPI operation.
 
 const MOST_DOTS = 2000;
-const TOGETHER = 50; // dots in one SVG element: thousands of elements would make the page slow
+const TOGETHER = 50; // number of dots in one SVG element, because thousands of elements would make the page slow
 
 const circlePath = ({ x, y }, size) => `M${(x - size).toFixed(1)} ${y.toFixed(1)}a${size} ${size} 0 1 0 ${2 * size} 0a${size} ${size} 0 1 0 ${-2 * size} 0`;
 
@@ -69,7 +69,7 @@ function drawCommunication() {
   }
   const means = new Map(shown.map((name) => [name, mediansAt(name, "exclusive", state.configuration)]));
   const sum = (name, paths) => paths.reduce((total, path) => total + (means.get(name)[path] || 0), 0);
-  // Waiting is only measured in some operations (docs/design/mpi-waiting.md). An operation without any waiting was not measured.
+  // Waiting is only measured in some operations (docs/design/mpi-waiting.md). If it is 0 everywhere, it was not measured.
   const waiting = shown.includes("wait_time") ? DATA.points.map((_, at) => mediansAt("wait_time", "exclusive", at)) : [];
   const unmeasured = (name, paths) => name === "wait_time" && !waiting.some((own) => paths.some((path) => own[path]));
   const time = metricByName.has("time");

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of the report, elements, values by call path.
+// Common parts of all scripts: the data of the report (DATA, see report/html/data.py), elements of the page, the call
+// tree, measured values of call paths, and the selection of the user (state).
 
 const DATA = JSON.parse(document.getElementById("quipu-data").textContent);
 const SVG = document.querySelector("#plot svg").namespaceURI;
 const byId = (id) => document.getElementById(id);
-// Returns a map for names from files. Unlike {}, it does not inherit names such as constructor, __proto__ and toString.
+// Returns an empty map for names from files. Unlike {}, it does not inherit names such as constructor and toString.
 const byName = () => Object.create(null);
 
 function filled(node, attributes, content) {
@@ -15,7 +16,7 @@ function filled(node, attributes, content) {
 const element = (name, attributes = {}, ...content) => filled(document.createElement(name), attributes, content);
 const shape = (name, attributes = {}, ...content) => filled(document.createElementNS(SVG, name), attributes, content);
 
-// ---- the call tree: the start and the end of MPI are not part of the program, and have no caller ----
+// ---- the call tree. The start and the end of MPI are not part of the program, so they have no caller here. ----
 const START_AND_END = "start and end of MPI";
 const isStartOrEnd = DATA.parent.map(() => false);
 for (const node of DATA.start_and_end) isStartOrEnd[node] = true;
@@ -40,7 +41,8 @@ function ancestry(path) {
 
 const pathName = (path) => ancestry(path).map((node) => regionOf(node).short).join(" → ");
 
-// Names of call paths. If several call paths have the same name, the nearest callers that distinguish them precede it.
+// Returns short names of call paths. If several of `others` have the same name, the nearest callers that distinguish
+// them precede the name.
 function labelsApart(paths, others = paths) {
   const stepsOf = (path) => ancestry(path).map((node) => regionOf(node).short).reverse();
   const chains = others.map(stepsOf);
@@ -53,13 +55,13 @@ function labelsApart(paths, others = paths) {
   });
 }
 
-// The name of a call path that distinguishes it from all others.
+// Returns a short name of a call path that distinguishes it from all others.
 function nameApart(path) {
   const alike = DATA.parent.map((_, other) => other).filter((other) => regionOf(other).short === regionOf(path).short);
   return labelsApart([path], alike)[0];
 }
 
-// All call paths, each followed by everything below it, so that a subtree is a part of this list.
+// All call paths, each followed by the call paths below it. A subtree is therefore a contiguous part of this list.
 const preorder = new Int32Array(DATA.parent.length);
 const placeOf = new Int32Array(DATA.parent.length);
 const sizes = new Int32Array(DATA.parent.length).fill(1);
@@ -74,10 +76,10 @@ for (let stack = [...startAndEnd, ...roots], at = 0; stack.length; at++) {
 const subtreeSize = (path) => sizes[path];
 const subtree = (path) => preorder.subarray(placeOf[path], placeOf[path] + sizes[path]);
 
-// A single configuration does not show how the program scales: the page omits the sections over a parameter.
+// Whether there is only one configuration. The page then has no sections with plots over a parameter.
 const isSingle = DATA.points.length === 1;
 
-// ---- values: per metric and scope, for one configuration: the list of repetitions ----
+// ---- values: for each metric, scope ("exclusive", "inclusive"), call path and configuration a list of repetitions ----
 function repetitions(metric, path, configuration) {
   const series = DATA.values[metric][path];
   if (series === null) return [];
@@ -97,14 +99,14 @@ function combineInto(list, values, largest) {
   }
 }
 
-// Returns the repetitions. A call path that lacks a repetition gets the mean of its others, because sums would contain 0.
+// Returns a list of repetitions with the mean instead of missing ones (null), which would count as 0 in sums.
 function withoutGaps(list) {
   if (!list.includes(null)) return list;
   const middle = mean(list);
   return Number.isFinite(middle) ? list.map((value) => value ?? middle) : list;
 }
 
-// Returns the repetitions of the sum of several call paths; adds values that are equal in all repetitions first.
+// Returns the repetitions of the sum of several call paths; of their maximum if `largest`.
 function repetitionsOver(metric, paths, configuration, largest) {
   const list = [];
   const all = DATA.values[metric];
@@ -120,13 +122,13 @@ function repetitionsOver(metric, paths, configuration, largest) {
   return list;
 }
 
-// Returns the repetitions of one call path. They are not cached: all configurations of a large tree would fill the memory.
+// Returns the repetitions of one call path. They are not cached, because a large tree would fill the memory.
 function repetitionsOf(metric, scope, path, configuration) {
   if (scope === "exclusive") return repetitions(metric, path, configuration);
   return repetitionsOver(metric, subtree(path), configuration, metricByName.get(metric).over_locations === "max");
 }
 
-// Arrays over call paths of the lists of repetitions, inclusive values summed (or maximized) repetition by repetition.
+// Returns the list of repetitions of each call path. Inclusive values are summed (or maximized) for each repetition.
 function valuesAt(metric, scope, configuration) {
   const key = [metric, scope, configuration].join("\n");
   if (inclusiveCache.has(key)) return inclusiveCache.get(key);
@@ -145,15 +147,15 @@ function valuesAt(metric, scope, configuration) {
 
 const mediansCache = new WeakMap();
 
-// Returns the medians of the results of `valuesAt`.
+// Returns the median over repetitions of each call path.
 function mediansAt(metric, scope, configuration) {
   const values = valuesAt(metric, scope, configuration);
   if (!mediansCache.has(values)) mediansCache.set(values, values.map(median));
   return mediansCache.get(values);
 }
 
-// Returns NaN for the time of functions without a hook: they are only counted, and their callers contain their time.
-// Operations of MPI are always timed.
+// Returns NaN for the time of a function that was only counted, because the time of its caller contains its time.
+// MPI operations always have times.
 function withoutCounted(value, node, metric) {
   const counted = value === 0 && metric === "time" && metricByName.has("visits") && regionOf(node).kind !== "mpi";
   return counted && mediansAt("visits", "exclusive", state.configuration)[node] > 0 ? NaN : value;
@@ -164,7 +166,7 @@ function mean(list) {
   return known.length ? known.reduce((a, b) => a + b, 0) / known.length : NaN;
 }
 
-// Uses the median, on which one slow repetition has no effect.
+// Returns the median of a list of repetitions, because one slow repetition hardly changes it.
 function median(list) {
   const known = list.filter((value) => value !== null && value !== undefined && !Number.isNaN(value)).sort((a, b) => a - b);
   const half = known.length >> 1;
@@ -172,11 +174,12 @@ function median(list) {
   return known.length % 2 ? known[half] : (known[half - 1] + known[half]) / 2;
 }
 
-// ---- the selection: metric, scope, configuration, call path ----
+// ---- the selection of the user: metric, scope, configuration, call path ----
 const firstMetric = DATA.metrics.length ? DATA.metrics[0].name : "";
 const firstConfiguration = Math.max(DATA.oversubscribed.lastIndexOf(false), DATA.oversubscribed.every(Boolean) ? DATA.points.length - 1 : 0);
 
-// Returns the root with the largest value of the first metric: code that ran before main is a separate root.
+// Returns the root with the largest value of the first metric. There may be several roots, because code that ran before
+// main is a separate root.
 function largestRoot() {
   const sums = roots.map((path) => (firstMetric ? median(repetitionsOf(firstMetric, "inclusive", path, firstConfiguration)) || 0 : 0));
   return roots.length ? roots[sums.indexOf(Math.max(...sums))] : -1;

@@ -3,10 +3,11 @@
 
 const MOST_EVALUATIONS = 400000;
 
-// The exclusive models of a metric of the program, by call path.
+// Cache of `programOf`, by metric.
 const programCache = new Map();
 
-// Models without negative terms are never below 0 if all parameters are at least 1: then their sum is one model.
+// Returns the exclusive models of the program: all (`models`), the sum of the models without negative terms (`sum`), and
+// the others (`rest`). For parameters of at least 1, a model without negative terms is never below 0, so the sum is exact.
 function programOf(metric) {
   if (!programCache.has(metric)) {
     const set = modelsOf(metric);
@@ -28,7 +29,7 @@ function programAt(metric, point) {
 
 const totalsCache = new Map();
 
-// The measured program at each configuration: median over repetitions, NaN where it was not measured.
+// Returns the measured total of the program at each configuration: median over repetitions, NaN if not measured.
 function measuredTotals(metric) {
   if (!totalsCache.has(metric)) {
     const paths = preorder.filter((path) => !isStartOrEnd[path]);
@@ -37,8 +38,8 @@ function measuredTotals(metric) {
   return totalsCache.get(metric);
 }
 
-// Returns the configuration from which most others differ in one parameter only: the centre, if points form a star. If
-// several are equal, returns the shown configuration if it is one of them, and otherwise the last.
+// Returns the index of the configuration from which most others differ in only one parameter. This is the centre if each
+// parameter was varied alone. Of several such configurations, returns the shown one, otherwise the last one.
 function middleConfiguration() {
   const around = DATA.points.map((point) => DATA.points.filter((other) => other.filter((value, at) => value !== point[at]).length === 1).length);
   const most = Math.max(...around);
@@ -48,10 +49,10 @@ function middleConfiguration() {
 // Returns the target, or the chosen configuration if the target is incomplete.
 const targetPoint = () => (state.target.every((value) => value > 0) ? state.target : state.fixed);
 
-// Returns the values of a point in all parameters except one.
+// Returns the values of a point as text, without the parameter `axis`.
 const othersText = (point, axis) => DATA.parameters.flatMap((name, at) => (at === axis ? [] : [`${name}=${numberText(point[at])}`])).join(", ");
 
-// Returns points from the lowest measured value of a parameter to the target; other parameters as in `fixed`.
+// Returns points over the parameter `axis`, from its lowest measured value to `reach`. The other parameters are `fixed`.
 function placesOver(axis, fixed, reach, parts) {
   const column = DATA.points.map((point) => point[axis]);
   const low = Math.min(...column);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chosen call path (regions, models, plot controls) and the ranking at a target point.
+// Shows the chosen call path (regions, models, controls of the plot), and the ranking of call paths at the target.
 
-// A button with the short name of a region; its full name appears under the pointer.
+// Returns a button with the short name of a region. The full name appears when the pointer is over it.
 const nameButton = (path) => element("button", { type: "button", title: regionOf(path).display }, regionOf(path).short);
 
 function drawDetail() {
@@ -30,7 +30,7 @@ function drawRegion() {
   byId("region").replaceChildren(...facts.map(([label, text]) => element("div", {}, element("dt", {}, label), element("dd", {}, text))));
 }
 
-// Errors of sums over more call paths are computed after the rest of the page is drawn.
+// If a model is the sum of more call paths than this, its error is computed after the rest of the page is drawn.
 const LATER = 200;
 
 function drawModels() {
@@ -170,7 +170,7 @@ function drawRanking() {
 const intervalText = (low, high, unit) => (low > 0 && high > DATA.open * low ? "not determined" : `${quantity(low, unit)} .. ${quantity(high, unit)}`);
 const withInterval = (one, unit) => quantity(one.middle, unit) + (one.high > one.low ? `, 90 % interval ${intervalText(one.low, one.high, unit)}` : "");
 
-// The whole program, and separately the start and the end of MPI.
+// Returns elements with the totals of the program, and separately of the start and the end of MPI.
 function totals(program, outside, metric, set, point) {
   const entry = (label, ...content) => element("div", {}, element("dt", {}, label), element("dd", {}, ...content));
   const own = set.predictions("exclusive", point);
@@ -182,7 +182,7 @@ function totals(program, outside, metric, set, point) {
   return facts;
 }
 
-/* The callers of a call path in small letters, the nearest ones with short names. */
+/* Returns the callers of a call path in small letters. The nearest callers have short names. */
 function callersOf(path) {
   const callers = ancestry(path).slice(0, -1).map(regionOf);
   if (!callers.length) return [];
@@ -215,7 +215,7 @@ function markChosen(table) {
   for (const row of byId(table).rows) if (row.dataset.path) row.className = Number(row.dataset.path) === state.path ? "chosen" : "";
 }
 
-// Input fields for the coordinates of a point. They change the point.
+// Creates input fields for the parameter values of a point. Input changes `point`, and calls `redraw`.
 function targetInputs(form, point, redraw) {
   DATA.parameters.forEach((name, at) => {
     const input = element("input", { type: "text", inputmode: "decimal", value: numberText(point[at]), "aria-label": name });

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Section "What will hurt at scale": call paths whose time grows faster than their effort, by the time lost at a target.
-// A slowdown is r = a + b·x^power·log2(x)^log on lines in one parameter; the line nearest to the target counts.
+// Section "What will hurt at scale": call paths whose time grows faster than their effort, by the time lost at the target.
+// A slowdown is the time divided by the time that effort explains. Its model over a parameter x is
+// r = a + b·x^power·log2(x)^log. There is one pair a, b for each line: measured points that differ only in x. The line
+// nearest to the target counts.
 
-const LEAST_LOSS = 1e-3; // smaller shares of the time at the target are not shown
-const LEAST_BEYOND = 0.01; // the page shows time that effort does not explain from this share of the program on
+const LEAST_LOSS = 1e-3; // findings that lose a smaller share of the time at the target are not shown
+const LEAST_BEYOND = 0.01; // call paths without a finding are shown if they lose at least this share of the program
 const MOST_OTHERS = 3;
 
 function slowdownFactors(one, point) {
@@ -14,7 +16,7 @@ function slowdownFactors(one, point) {
   return { now: growth(line.high), first: Math.max(growth(line.low), 0.5 * line.least), there: growth(Math.max(point[one.parameter], line.low)), line };
 }
 
-// Returns the time of each call path that effort explains, without waiting and slowdowns in the models.
+// Returns for each call path the time that effort explains: the models of time without waiting and slowdown.
 function fromEffort(point) {
   const set = modelsOf("time");
   return set.predictions("exclusive", point).map((one, path) => {
@@ -45,13 +47,13 @@ function predictedTotal(point) {
   return modelsOf("time").predictions("exclusive", point).reduce((sum, one, path) => sum + (isStartOrEnd[path] ? 0 : one?.middle ?? 0), 0);
 }
 
-// Returns the time lost by findings that no model of time contains; the prediction does not contain it, either.
+// Returns the time lost by findings that the models of time, and therefore the prediction, do not contain.
 const notInModels = (findings) => findings.reduce((sum, one) => sum + (one.model?.lower ? 0 : one.lost), 0);
 
 // Returns the time to which the shares of findings refer: the prediction plus the losses that it does not contain.
 const wholeWith = (point, findings) => predictedTotal(point) + notInModels(findings);
 
-// Returns call paths without a finding whose time is more than effort explains: [path, excess seconds], largest first.
+// Returns the call paths without a finding that take longer than effort explains: [path, lost seconds], largest first.
 function othersAt(point, found, program) {
   const set = modelsOf("time");
   const known = new Set(found.map((one) => one.path));
@@ -63,7 +65,7 @@ function othersAt(point, found, program) {
     .sort((a, b) => b[1] - a[1] || a[0] - b[0]);
 }
 
-// The work of the call path: its models of blocks, or of bytes and calls in MPI.
+// Returns elements with the work of a call path: its model of basic blocks; of an MPI operation, of bytes and calls.
 function effortNode(path) {
   const names = regionOf(path).kind === "mpi" ? ["bytes_sent", "bytes_received", "visits"] : ["blocks"];
   const parts = [];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// On the first screen: the efficiency hierarchy of each configuration, and the call paths that lose the time.
+// Shows the efficiencies of each configuration on the first screen, and the call paths with the largest losses.
 
 const LOSSES = { load_balance: "by imbalance", communication: "by communication", threads: "by idle threads", computation: "by more or slower work than on fewer processors" };
-const GOOD = 0.8; // as in the terminal
+const GOOD = 0.8; // as in report/efficiency_views.py
 const POOR = 0.6;
 
 const gradeOf = (value) => (value === null ? "" : value >= GOOD ? "good" : value >= POOR ? "fair" : "poor");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every plot as SVG and PNG, every table as CSV.
+// Saves every plot as SVG and PNG, and every table as CSV.
 
 const DRAWN = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-family", "font-size", "text-anchor"];
 
@@ -11,7 +11,7 @@ function save(name, kind, content) {
 
 const fileName = (title, suffix) => `${document.title.split(":")[0]}-${title}`.replace(/[^\w.=-]+/g, "-").slice(0, 100) + suffix;
 
-// Returns a copy of a plot that contains its styles, because other programs do not read the style sheet of the page.
+// Returns a copy of a plot with the styles in it, because other programs do not have the style sheet of the page.
 function standalone(svg) {
   const copy = svg.cloneNode(true);
   const from = [svg, ...svg.querySelectorAll("*")];
@@ -41,7 +41,7 @@ function savePicture(svg, title) {
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
 }
 
-// Returns cells as in RFC 4180. Marks a cell as text if a spreadsheet would read it as a formula.
+// Returns a table as CSV (RFC 4180). A cell that a spreadsheet would execute as a formula is marked as text.
 function csvOf(table) {
   const cell = (node) => {
     const text = node.textContent.trim().replace(/\s+/g, " ");

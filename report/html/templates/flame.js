@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Icicle or flame graph of the inclusive values of any metric; for two experiments, the colours show the changes.
+// Draws the inclusive values of a metric as an icicle or flame graph. With a second experiment, colours show the changes.
 
 const FRAME_HEIGHT = 20;
 const LEAST_WIDTH = 0.8; // pixels; narrower frames are not drawn
 let zoomed = -1;
 let laidOut = [];
 
-// Inclusive values of all call paths: measured at the configuration, or predicted at the target.
+// Returns the inclusive values of all call paths: measured at the chosen configuration, or predicted at the target.
 function flameValues() {
   if (byId("flame-values").value === "target") return modelsOf(state.metric).predictions("inclusive", state.target).map((one) => one?.middle ?? 0);
   return valuesAt(state.metric, "inclusive", state.configuration).map(mean).map((value) => (value > 0 ? value : 0));
@@ -14,7 +14,7 @@ function flameValues() {
 
 const beforeCache = new Map();
 
-// Inclusive values of the other experiment.
+// Returns the inclusive values of all call paths in the experiment to compare with.
 function valuesBefore() {
   const key = `${state.metric}\n${state.configuration}`;
   if (!beforeCache.has(key)) {
@@ -31,7 +31,7 @@ function valuesBefore() {
 
 const isCompared = () => Boolean(DATA.against && DATA.against.values[state.metric] && byId("flame-values").value !== "target");
 
-// Returns the colour of a change, from -4 (much less) to 4 (much more); 0 for changes below 1 %.
+// Returns the number of the colour of a change, from -4 (much less) to 4 (much more); 0 for changes below 1 %.
 function changeClass(before, after) {
   if (before === after) return "d0";
   const ratio = before > 0 ? after / before : Infinity;
@@ -114,7 +114,7 @@ function flameStatus(values, before) {
   byId("frame-status").textContent = chosen >= 0 ? frameText(chosen, values, before) : "";
 }
 
-// Returns the call paths whose exclusive value changed most between the two experiments.
+// Shows a table of the call paths whose exclusive values differ most between the two experiments.
 function drawChanges(values, before) {
   const table = byId("differences");
   table.hidden = !before;
@@ -130,7 +130,7 @@ function drawChanges(values, before) {
   table.tBodies[0].replaceChildren(...(rows.length ? rows : [element("tr", {}, element("td", { colspan: 4 }, `no call path differs in ${state.metric} at this configuration`))]));
 }
 
-// Marks another chosen call path. The values and the places of the frames stay.
+// Marks the frame of the chosen call path, without drawing the other frames again.
 function markFrame() {
   for (const frame of document.querySelectorAll("#flame-graph .frame")) frame.setAttribute("class", Number(frame.dataset.path) === state.path ? "frame chosen" : "frame");
   byId("frame-status").textContent = document.querySelector("#flame-graph .frame.chosen title")?.textContent ?? "";

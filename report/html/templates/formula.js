@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formulas as document nodes.
+// Shows formulas of models as elements of the page.
 
-// The digits of modeling/pmnf/model/text.py, and the exponent of ten if there is one.
+// Returns a coefficient with as many digits as modeling/pmnf/model/text.py writes: its digits, and its exponent of ten.
 function coefficient(value) {
   const [mantissa, exponent] = (Number.isInteger(value) && value < 1e6 ? decimal(value, 0) : general(value, 4)).split("e");
   return exponent ? [mantissa + "·10", String(Number(exponent))] : [mantissa, null];
 }
 
-// Sums over many call paths have dozens of terms: only this many terms of the highest orders are shown.
+// Number of terms of a sum over many call paths that are shown at first. Such a sum may have dozens of terms.
 const SHOWN_TERMS = 3;
 
-// 2^n is ordered as a power of n with an exponent above all others (modeling/pmnf/model/term.py).
+// For the order of terms, 2^n counts as a power of n with this exponent, which is above all others
+// (modeling/pmnf/model/term.py).
 const LARGEST_POWER = 16;
 
-// A formula as an element: superscripts are elements, names are text. Terms after `shown` are behind a button.
+// Returns a formula as an element with superscripts. Only the first `shown` terms are visible; a button shows the others.
 function formulaNode(model, shown = Infinity) {
   const whole = element("span", { class: "math" });
   let out = whole;
@@ -52,7 +53,7 @@ function formulaNode(model, shown = Infinity) {
   return whole;
 }
 
-// Appends a button and a hidden element that it shows, and returns that element.
+// Appends a button and a hidden element to `node`, and returns the hidden element. The button shows this element.
 function behindButton(node, text) {
   const rest = element("span", { hidden: "" });
   const button = element("button", { type: "button", class: "link more", "aria-expanded": "false" }, " + " + text);
@@ -74,7 +75,8 @@ function join(out, parts, started) {
   }
 }
 
-// Returns a term as text: its coefficient, its factors, and the number of its blocks.
+// Returns the parts in which a term is shown: [coefficient, factors, blocks]. The product in blocks is shown as a number of
+// blocks (see `blockParts`), so the coefficient and the other factors change accordingly.
 function withBlocks(value, all) {
   const blocks = all.filter((f) => f.blocks).map((f) => f.blocks);
   const left = new Map(all.filter((f) => !f.blocks).map((f) => [f.number, f]));
@@ -97,7 +99,7 @@ function exponentText(i) {
   return below === 1 ? String(Math.round(i)) : `${Math.round(i * below)}/${below}`;
 }
 
-// The number of blocks: ⌈n²/(64·p)⌉.
+// Returns the parts of the formula for a number of blocks, such as ⌈n²/(64·p)⌉.
 function blockParts({ size, power, product }) {
   const tops = product.filter((f) => f.i > 0).flatMap(factorParts);
   const bottoms = product.filter((f) => f.i < 0).flatMap((f) => factorParts({ ...f, i: -f.i, text: f.text.replace("-", "") }));
@@ -119,7 +121,7 @@ function stepParts({ p, i, text, j, steps: { base, unit, down, itself } }) {
   return parts;
 }
 
-// A function of a sum, as in modeling/pmnf/model/text.py.
+// Returns the parts of a function of a sum, in the form of modeling/pmnf/model/text.py.
 function callParts({ kind, numbers, argument }) {
   const inside = formulaNode({ constant: 0, terms: argument });
   const [first, shift, power] = numbers;
@@ -134,7 +136,7 @@ function callParts({ kind, numbers, argument }) {
   return [`Σ(m=${first}..`, inside, `: ${each}`, ...(power === 1 ? [] : [element("sup", {}, String(power))]), ")"];
 }
 
-// The parts of one factor, each a list of text and elements.
+// Returns the parts of one factor. Each part is a list of texts and elements.
 function factorParts(f) {
   if (f.call) return f.i ? [[...callParts(f.call), ...(f.i === 1 ? [] : [element("sup", {}, f.text)])]] : [];
   if (f.steps) return stepParts(f);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 90 % interval of the value of a model.
+// Computes the 90 % interval of the value of a model.
 
 const NORMAL_90 = 1.6449; // half the width of a 90 % interval in standard deviations
-const MOST_DEVIATION = 5; // larger relative errors are treated as unlimited
+const MOST_DEVIATION = 5; // larger relative standard errors count as this one, which makes the interval open (DATA.open)
 
-// Returns the standard error of a model at a point where its factors have these values. covariance: of its coefficients
-// (the constant first), of their exponents, and of the curvature in each parameter; only the part right of the diagonal.
+// Returns the standard error of a model at a point. values: of its factors at this point. The covariance of a model
+// contains its coefficients (the constant first), their exponents, and the curvature in each parameter. Only the diagonal
+// and the part to the right of the diagonal are stored.
 function standardError(model, values, point) {
   const matrix = model.covariance;
   if (!matrix || !matrix.length) return 0;
@@ -27,8 +28,8 @@ function standardError(model, values, point) {
   return Math.sqrt(Math.max(0, variance));
 }
 
-// Returns the probability below x, and the density at x, of a mixture of normal distributions. Source: Abramowitz and
-// Stegun, Handbook of Mathematical Functions, 7.1.26 (error < 1.5e-7).
+// The latest result for a mixture of normal distributions: the probability below x, and the density at x. Source of the
+// formula: Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26 (error < 1.5e-7).
 const mixture = { below: 0, density: 0 };
 function mixtureAt(x, values, deviations, weights) {
   let below = 0;
@@ -53,8 +54,9 @@ function mixtureAt(x, values, deviations, weights) {
   mixture.density = density;
 }
 
-// Returns a quantile of a mixture whose weights add up to 1. Uses Newton's method from `near`, and bisection where
-// Newton's step leaves the interval or the error did not halve. After a step of 1e-5 the error is about its square.
+// Returns the quantile `level` of a mixture whose weights add up to 1. Uses Newton's method, beginning at `near`; and
+// bisection if a step of Newton's method leaves the interval or the error did not halve. It ends after a step of 1e-5
+// standard deviations, because the remaining error is then about the square of this step.
 function mixtureQuantile(values, deviations, weights, level, near) {
   let low = Infinity;
   let high = -Infinity;
@@ -81,8 +83,9 @@ function mixtureQuantile(values, deviations, weights, level, near) {
   return high;
 }
 
-// Returns the value of a model, and the 90 % interval over the near-best hypotheses. Each hypothesis has the relative
-// standard error of the model; the error is multiplicative if all values are above 0.
+// Returns the value of a model at a point, and its 90 % interval: quantiles of a mixture of all hypotheses that fit nearly
+// as well. Each hypothesis has the relative standard error of the model. If all values are above 0, the distributions are
+// log-normal.
 function predict(model, point) {
   if (isAbsent(model, point)) return { middle: 0, low: 0, high: 0 };
   const others = model.alternatives;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Start: fill the controls, connect them, draw.
+// Starts the page: fills the controls, connects them, and draws all sections.
 
 function startControls() {
   byId("metric").replaceChildren(...DATA.metrics.map((metric) => {
@@ -35,10 +35,10 @@ function startControls() {
   });
 }
 
-// Sections that do not depend on the target, or on the axis and the fixed values of the plots.
+// Names of the sections that need not be drawn again if only the target changes, or only the axis of the plots.
 const SAME = { target: ["accuracy", "matrix-card", "ranks-card"], axis: ["flame", "communication", "matrix-card", "ranks-card", "ranking", "accuracy", "overview"], fixed: ["flame", "communication", "matrix-card", "ranks-card", "ranking", "accuracy"] };
 
-// Sections of the whole program are drawn when they come into view.
+// The sections of the whole program, which are drawn when they come into view.
 const SECTIONS = [
   ["overview", drawOverview],
   ["surface-card", drawSurface],
@@ -62,7 +62,7 @@ function drawStale() {
     }
 }
 
-// Draws the sections one after the other, so that the page reacts in between.
+// Draws the visible sections one after the other. The page reacts to input in between.
 function drawInTurn() {
   const waiting = SECTIONS.filter(([name]) => stale.has(name) && inView.has(name));
   document.querySelector("main").setAttribute("aria-busy", waiting.length > 1);
@@ -73,7 +73,7 @@ function drawInTurn() {
   if (waiting.length > 1) setTimeout(drawInTurn);
 }
 
-// If only the chosen call path changes, only the marks move.
+// Draws the sections of the whole program. If only the chosen call path has changed, only moves the marks of this path.
 function drawProgram(update) {
   if ("path" in update && Object.keys(update).length === 1) {
     markFrame();
@@ -87,7 +87,8 @@ function drawProgram(update) {
   drawRankingLater();
 }
 
-// The ranking is also drawn while it is out of view, after a pause: the search and screen readers use it.
+// The ranking is also drawn while it is out of view, because the search and screen readers use it. This is done after a
+// pause.
 const PAUSE = 300; // ms
 let pausing = 0;
 function drawRankingLater() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The communication matrix as a heat map; many ranks are shown in blocks.
+// Draws the communication matrix as a heat map. Many ranks are combined to blocks.
 
 const matrixByConfiguration = new Map(DATA.communication.map((one) => [one.configuration, one]));
-let matrix = null; // the matrix that is drawn: values by cell, order of the cells, places
+let matrix = null; // the drawn matrix: values of the cells, order of the cells by value, positions
 let matrixCursor = [0, 0]; // receiver, sender
 
 const ranksOf = ({ ranks, step }, block) => {
@@ -63,7 +63,7 @@ function moveMatrixCursor(place) {
   byId("matrix-status").textContent = `${ranksOf(found, from)} to ${ranksOf(found, to)}: ${quantity(value, unit)}${unit === "B" ? "" : " messages"}${lost}`;
 }
 
-// Arrow keys move the cursor; Enter goes to the pair of ranks with the next smaller value.
+// Handles keys: arrow keys move the cursor, Enter goes to the cell with the next smaller value.
 function matrixKey(event) {
   if (!matrix || event.ctrlKey || event.metaKey || event.altKey) return;
   const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };

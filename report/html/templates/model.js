@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models: evaluation, predictions of call paths, sums over subtrees.
-// A model is {constant, terms}; a term is {c, factors}; a factor is {p, i, text, j, s}:
-// x^i log2^j(x) ((x-1)/x)^s of parameter number p, with i also as text such as "2/3" or "log2(7)"; or of an extent of the
-// grid of x processes, [rule, dimensions, index, name] (modeling/process_grid.py); or of steps, {base, unit, down, itself}, base^(i k) k^j
-// of their number k (modeling/pmnf/model/steps.py); or of blocks, {size, power, product}, what these make of the product
-// of other factors (Blocks of modeling/pmnf/model/term.py); or of a function of a sum of terms, {kind, numbers, argument,
-// order} (Function there). With s = -1 it is times 1 where x > 1, else 0.
+// Evaluates models, predicts call paths, and adds models of subtrees.
+//
+// A model is {constant, terms}, a term {c, factors} with the coefficient c. A factor is {p, i, text, j, s}. Its value is
+// x^i · log2(x)^j · ((x - 1)/x)^s, where x is the parameter number p. `text` is i as text, such as "2/3" or "log2(7)". If
+// s = -1, the value is x^i · log2(x)^j for x > 1 and 0 otherwise. Other kinds of factors:
+// - {axis}, [rule, dimensions, index, name]: x is an extent of the grid of the processes (modeling/process_grid.py).
+// - {call}, {kind, numbers, argument, order}: f^i, where f is a function of a sum of terms (Function in
+//   modeling/pmnf/model/term.py).
+// - {steps}, {base, unit, down, itself}: base^(i·k) · k^j, where k is a number of steps (modeling/pmnf/model/steps.py).
+// - {blocks}, {size, power, product}: (⌈m/size⌉·size/m)^power, where m is a product of factors (Blocks in
+//   modeling/pmnf/model/term.py).
 
-// Each different factor has a number, so that all models of the page share its value at a point.
+// Each factor that occurs has a number. All models of the page share the value of a factor at a point.
 const allFactors = [];
 const factorNumbers = new Map();
 
-// The number of an exponent: "2", "2/3", or "log2(7)" of a recursion that halves the size, also as "log2(7)-1".
+// Returns the value of an exponent that is written as "2", "2/3", or, for a recursion that halves the size, "log2(7)-1".
 function numberOf(text) {
   const calls = text.match(/^log2\((\d+)\)([+-]\d+)?$/);
   if (calls) return Math.log2(Number(calls[1])) + Number(calls[2] ?? 0);
@@ -34,7 +38,7 @@ function factorOf([p, text, j, s, variable]) {
   return allFactors[factorNumbers.get(key)];
 }
 
-// Each different product of factors has a number, by which terms with the same product are added.
+// Each product of factors that occurs has a number. Terms with the same number are added.
 const allProducts = [];
 const productNumbers = new Map();
 
@@ -48,7 +52,7 @@ function unpackProduct(list) {
   return { factors, product: productNumbers.get(key) };
 }
 
-// The data of the report refer to products by number.
+// The products of the data of the report, by their index in DATA.products; null before the first use.
 let products = null;
 
 function unpackTerms(terms) {
@@ -56,7 +60,7 @@ function unpackTerms(terms) {
   return terms.map(([c, number]) => ({ c, ...products[number] }));
 }
 
-// The other hypotheses are unpacked when an interval is computed.
+// A model from the data of the report. Its other hypotheses are converted only when an interval is computed.
 class Unpacked {
   constructor(raw) {
     this.raw = raw;
@@ -78,7 +82,7 @@ for (const name of ["absent", "basis", "prior", "notes", "smape", "ranges", "ove
 
 const unpackModel = (raw) => new Unpacked(raw);
 
-// Returns extents that are as similar as possible, largest first, as MPI_Dims_create does.
+// Returns the extents of a process grid that are as similar as possible, largest first, as MPI_Dims_create does.
 function balancedExtents(processes, dimensions) {
   if (dimensions === 1) return [processes];
   const sum = (list) => list.reduce((a, b) => a + b, 0);
@@ -93,7 +97,8 @@ function balancedExtents(processes, dimensions) {
   return best;
 }
 
-// Multiplies the smallest extent by each prime factor, the largest factor first.
+// Returns the extents of a process grid that result if each prime factor, the largest first, multiplies the smallest
+// extent.
 function extentsOfFactors(processes, dimensions) {
   const factors = [];
   for (let d = 2; d * d <= processes; d++) while (processes % d === 0) { factors.push(d); processes /= d; }
@@ -122,19 +127,20 @@ function stepsTo({ base, unit, down, itself }, x) {
 let lastPoint = null;
 let lastValues = new Float64Array(0);
 
-// The values of all factors at a point; the values at the last point are kept.
+// Returns the values of all factors at a point. The values at the last point are cached.
 function factorsAt(point) {
   const same = lastPoint !== null && lastValues.length === allFactors.length && point.every((x, at) => x === lastPoint[at]);
   if (same) return lastValues;
   lastPoint = point.slice();
   lastValues = new Float64Array(allFactors.length);
-  allFactors.forEach((f, at) => { // factors of a product precede its blocks, and those of an argument its function
+  allFactors.forEach((f, at) => { // the factors in blocks and functions precede the factor that contains them
     lastValues[at] = factorAt(f, point);
   });
   return lastValues;
 }
 
-// A nearly whole number is rounded: the difference is rounding of doubles (as in Blocks, modeling/pmnf/model/term.py).
+// Returns the value of a factor with blocks. If the product is nearly an integer, it is rounded to this integer, because
+// the difference is a rounding error (as in Blocks of modeling/pmnf/model/term.py).
 function inBlocks({ size, power, product }) {
   const whole = product.reduce((value, f) => value * lastValues[f.number], 1);
   const near = Math.round(whole);
@@ -142,9 +148,9 @@ function inBlocks({ size, power, product }) {
   return ((Math.ceil(own / size) * size) / own) ** power;
 }
 
-const WHOLE = 1e-9; // rounding error of quotients that are whole numbers
+const WHOLE = 1e-9; // largest rounding error of a number that is an integer without rounding errors
 
-// Function of modeling/pmnf/model/term.py.
+// Returns the value of a function of a sum, as Function in modeling/pmnf/model/term.py.
 function callOf({ kind, numbers, argument }) {
   const x = sumOf({ constant: 0, terms: argument }, lastValues);
   if (kind === "ceil") return Math.ceil(x - WHOLE);
@@ -187,10 +193,11 @@ function sumOf(model, values) {
   return sum;
 }
 
-// Returns whether nothing is executed at a point. absent: list of [parameter, value] without execution.
+// Returns whether a model is 0 at a point because the code is not executed there. absent: list of [parameter, value].
 const isAbsent = ({ absent }, point) => Boolean(absent) && absent.some(([at, value]) => point[at] === value);
 
-// parts: terms of a sum that are absent at some values of a parameter.
+// Returns the value of a model at a point. parts: models whose sum is the model, because some of them are absent at some
+// values of a parameter.
 function evaluate(model, point) {
   if (isAbsent(model, point)) return 0;
   if (model.parts) return model.parts.reduce((sum, part) => sum + evaluate(part, point), 0);
@@ -198,10 +205,10 @@ function evaluate(model, point) {
 }
 
 const MOST_POINTS = 24; // points whose predictions are cached
-const KEPT_FROM = 250; // call paths; predictions of larger subtrees are cached
+const KEPT_FROM = 250; // predictions of subtrees with at least this number of call paths are cached
 const SLICE = 500; // predictions in one slice, after which the page reacts to input
 
-// Models of one metric by call path, exclusive and inclusive.
+// The exclusive and inclusive models of one metric, by call path.
 class ModelSet {
   constructor(metric) {
     this.metric = metric;
@@ -216,7 +223,8 @@ class ModelSet {
     this.known = new Map();
   }
 
-  // The inclusive model is the sum of the models, with equal products added. Metrics that combine by maximum have none.
+  // Returns the model of a call path; null if it has none. The inclusive model is the sum of the models of the subtree. A
+  // metric that is combined by the maximum has no inclusive model.
   formula(path, scope) {
     if (scope === "exclusive") return this.own.get(path) || null;
     if (this.metric.over_locations === "max") return childrenOf[path].length ? null : this.own.get(path) || null;
@@ -224,7 +232,8 @@ class ModelSet {
     return this.sums.get(path);
   }
 
-  // Returns the sum of the models of call paths, or null. Drops the condition x = 1 if 1 is the smallest measured x.
+  // Returns the sum of the models of call paths; null if none has a model. Ignores that models are 0 at x = 1 if 1 is the
+  // smallest measured x.
   sumOver(paths) {
     const apart = new Map();
     const nodes = Array.from(paths);
@@ -259,7 +268,7 @@ class ModelSet {
     return any ? { constant, terms, alternatives: [] } : null;
   }
 
-  // A value below 0 is an error of the fit, and is replaced by 0.
+  // Returns the exclusive prediction of a call path. A value below 0 is an error of the fit and becomes 0.
   predictOwn(path, point) {
     const model = this.own.get(path);
     if (!model) return null;
@@ -268,7 +277,7 @@ class ModelSet {
     return { middle: Math.max(0, one.middle), low: Math.max(0, one.low), high: Math.max(0, one.high) };
   }
 
-  // Returns the cached predictions at a point, by call path. The cache drops the oldest point.
+  // Returns the cached predictions at a point, by call path. If the cache is full, removes the oldest point.
   knownAt(point) {
     const key = point.join(" ");
     let known = this.known.get(key);
@@ -279,7 +288,7 @@ class ModelSet {
     return known;
   }
 
-  // Returns the predictions of all call paths at a point; null for a call path without a model.
+  // Returns the predictions of all call paths at a point. The prediction of a call path without a model is null.
   predictions(scope, point) {
     const known = this.knownAt(point);
     const own = known.exclusive;
@@ -302,7 +311,7 @@ class ModelSet {
     return this.combined(Array.from(subtree(path), (node) => own[node]));
   }
 
-  // Returns whether `predict` is fast for the inclusive prediction at a point: few predictions are missing in the cache.
+  // Returns whether `predict` is fast at these points, because the cache contains nearly all needed predictions.
   isKnown(path, scope, points) {
     if (scope === "exclusive" || subtreeSize(path) < KEPT_FROM) return true;
     let missing = 0;
@@ -313,7 +322,7 @@ class ModelSet {
     return missing <= SLICE;
   }
 
-  // Computes the predictions of a subtree at a point, in slices.
+  // Computes the predictions of a subtree at a point, and yields after each slice.
   * predicting(path, point) {
     const own = this.knownAt(point).exclusive;
     let made = 0;
@@ -324,7 +333,7 @@ class ModelSet {
     }
   }
 
-  // Returns the value without an interval of a call path and all call paths below it.
+  // Returns the predicted value of a call path without its interval; if inclusive, with all call paths below it.
   middleOf(path, scope, point) {
     let sum = NaN;
     for (const node of scope === "exclusive" ? [path] : subtree(path)) {
@@ -335,7 +344,8 @@ class ModelSet {
     return sum;
   }
 
-  // Returns the prediction of a sum of independent parts: variances add up. Parts may be null; returns null if all are.
+  // Returns the prediction of a sum of independent parts, whose variances add up. A part may be null (no model). Returns
+  // null if all parts are null.
   combined(list) {
     const parts = list.filter((one) => one !== null);
     if (parts.length < 2) return parts.length ? parts[0] : null;
@@ -360,7 +370,8 @@ class ModelSet {
     return this.marked[path];
   }
 
-  // Returns by which factor a point is beyond the measurements of a model, or of all models below it, by parameter.
+  // Returns by which factor a point is beyond the measured range of a model, by parameter; if inclusive, of all models
+  // below the call path.
   beyond(path, scope, point) {
     const ranges = new Set();
     for (const node of scope === "exclusive" ? [path] : subtree(path)) {
@@ -373,7 +384,7 @@ class ModelSet {
   }
 }
 
-// SMAPE of a sum of models: mean of 2 |model - measured| / (|model| + |measured|), in percent.
+// Returns the SMAPE of a sum of models in percent: mean of 2 |model - measured| / (|model| + |measured|).
 function errorOfSum(metric, path, model) {
   const errors = [];
   const dedicated = metricByName.get(metric).kind === "cost" && DATA.oversubscribed.includes(false);

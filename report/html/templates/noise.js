@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Noise of repetitions, and changes of behaviour: facts about the measurements, next to the models.
+// Shows the noise of repetitions, and changes of behaviour, next to the models.
 
 const noiseOf = new Map();
 for (const [metric, entry] of Object.entries(DATA.noise))
@@ -17,7 +17,7 @@ function betweenText(change) {
   return `from ${name}=${numberText(change.last)} to ${name}=${numberText(change.first)}`;
 }
 
-// The lines below a model in the table of a call path.
+// Returns the lines about noise and behaviour below a model in the table of a call path.
 function behaviourLines(metric, path) {
   const lines = [];
   const change = changeAt(metric, path);
@@ -35,7 +35,7 @@ function behaviourLines(metric, path) {
   return lines;
 }
 
-// The two models of a change of behaviour, each over its range, and the gap between them.
+// Draws the two models of a change of behaviour, each over its range, and the gap between the ranges.
 function drawChange(svg, x, y, axis, fixed, height) {
   const leaf = state.scope === "exclusive" || !childrenOf[state.path].length;
   const change = leaf ? changeAt(state.metric, state.path) : null;
@@ -57,7 +57,7 @@ function drawChange(svg, x, y, axis, fixed, height) {
   }
 }
 
-// Minimum, 5 % to 95 %, quartiles, median and mean of the noise levels of one metric on a common scale.
+// Draws the noise levels of one metric: minimum, 5 % to 95 %, quartiles, median and mean. most: end of the common scale.
 function noiseBox(levels, average, most) {
   const width = 260;
   const x = (value) => (6 + (width - 12) * Math.min(1, value / most)).toFixed(1);

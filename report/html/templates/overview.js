@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first screen: how long the program takes at the target and how sure that is, what limits it, and what to do next.
+// Shows the first screen: predicted time of the program at the target, its uncertainty, its limits, and what to do next.
 
 const ADVICE = {
   waiting: "to waiting for other ranks: balance the work before the call, or overlap it with computing (nonblocking operations, receives that are posted earlier)",
@@ -8,26 +8,27 @@ const ADVICE = {
 };
 const MOST_ADVICE = 4;
 const MOST_TERMS = 3; // terms of the growth of a call path that are shown without a click
-const WORTH = 0.05; // shares of the program from which on the overview lists a call path
-const NARROW = 1.5; // ratio of the ends of an interval up to which `sureness` uses its first word
+const WORTH = 0.05; // the overview lists call paths with at least this share of the program
+const NARROW = 1.5; // largest ratio of the ends of an interval that `sureness` calls narrow
 const WIDE = 4;
 
 const overviewPoint = () => (isSingle ? DATA.points[0] : state.target);
 
-// The program at a point with its interval, from the models of the metric.
+// Returns the predicted total of the program at a point, and its interval.
 function programPrediction(metric, point) {
   const set = modelsOf(metric);
   return set.combined(set.predictions("exclusive", point).filter((_, path) => !isStartOrEnd[path]));
 }
 
-// Returns the largest heap of a rank at a point with its interval, or its measured value; null if it was not measured.
+// Returns a text with the largest heap of a rank at a point and its interval; for a single configuration the measured
+// value; null if it was not measured.
 function largestHeap(point) {
   if (!metricByName.has("heap_peak")) return null;
   if (isSingle) {
     const largest = mediansAt("heap_peak", "exclusive", 0).reduce((most, value) => Math.max(most, value || 0), 0);
     return largest > 0 ? quantity(largest, "B") : null;
   }
-  // The value is the sum of the heaps of all call paths; the interval contains the errors of both metrics (modeling/heap.py).
+  // The value is the sum over all call paths. The interval contains the errors of both metrics (modeling/heap.py).
   const found = ["heap_held", "heap_peak"].filter((name) => metricByName.has(name)).map((name) => modelsOf(name).combined(modelsOf(name).predictions("exclusive", point))).filter((one) => one);
   if (!found.length) return null;
   const [low, high] = [Math.min(...found.map((one) => one.low)), Math.max(...found.map((one) => one.high))];
@@ -101,10 +102,10 @@ function adviceItems(metric, point, findings, top) {
   return items;
 }
 
-// Returns whether the terms of a model are noticeable at a point in addition to its constant.
+// Returns whether the terms of a model are at least 1 % of its value at a point, so that it is more than a constant.
 const growsTo = (model, point) => Math.abs(evaluate(model, point) - model.constant) >= 0.01 * Math.abs(evaluate(model, point));
 
-// Returns advice for a call path that takes long, but no longer than its effort explains.
+// Returns advice for a call path with much time that its effort explains.
 function remedyOf(path, metric, model, point) {
   if (metric === "time" && metricByName.has("wait_time")) {
     const [waiting, all] = ["wait_time", "time"].map((name) => mediansAt(name, "exclusive", state.configuration)[path]);

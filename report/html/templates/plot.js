@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured points and model of one call path over one parameter, the others fixed.
+// Draws the measured points and the model of the chosen call path over one parameter. The other parameters are fixed.
 
 const FRAME = { left: 66, right: 14, top: 30, bottom: 40 };
-const WIDEST = 1800; // pixels of a chart; on a wider page the chart and its text are enlarged
+const WIDEST = 1800; // largest width of a chart in pixels; on a wider page the chart and its text are enlarged
 
 function niceTicks(low, high, count) {
   const raw = (high - low) / Math.max(1, count);
@@ -41,12 +41,13 @@ function measuredPoints(axis, fixed) {
   return list.sort((a, b) => a.x - b.x);
 }
 
-// The largest number of predictions of a curve. If a call path has many call paths below, fewer points get an interval.
-// They are among the points of its callers' curves, so that cached predictions are used again.
+// The largest number of predictions for a curve. If there are many call paths below the chosen one, fewer points of the
+// curve get an interval. These points are among the points for its callers, so that their cached predictions are used.
 const MOST_PREDICTIONS = 8000;
 const placesWithInterval = (parts, count) => (parts < KEPT_FROM ? Math.min(count, Math.floor(MOST_PREDICTIONS / parts)) : parts * 16 <= MOST_PREDICTIONS ? 16 : parts * 8 <= MOST_PREDICTIONS ? 8 : 4);
 
-// Predictions of large subtrees are computed in slices; the curve gets its interval after the last slice.
+// The computation of an interval that is not complete. Predictions of large subtrees are computed in slices, and the curve
+// gets its interval after the last slice.
 let awaited = null;
 function makeIntervals(set, path, points) {
   function* all() {
@@ -54,7 +55,7 @@ function makeIntervals(set, path, points) {
   }
   const work = all();
   const slice = () => {
-    if (work !== awaited) return; // another curve is drawn now
+    if (work !== awaited) return; // the user has chosen another curve
     if (work.next().done) drawPlot();
     else setTimeout(slice);
   };
@@ -98,7 +99,7 @@ function curveOf(axis, fixed, low, high, log, count) {
     const [a, b] = [bands[at], bands[at + 1]];
     const entry = { x: point[axis], value: formula ? evaluate(formula, point) : a.value * (1 - between) + b.value * between };
     for (const key of ["below", "above"]) {
-      // exact at predicted points; between them, the distance from the curve is interpolated
+      // The interval is exact at predicted points. Between them, its distance from the curve is interpolated.
       const ratio = a[key] * (1 - between) + b[key] * between;
       entry[key] = between === 0 ? a.one[key === "below" ? "low" : "high"] : Number.isFinite(ratio) ? ratio * entry.value : entry.value;
     }
@@ -173,7 +174,7 @@ function drawAxes(svg, x, y, width, height, label, yText, xText = numberText) {
     svg.append(shape("line", { class: "grid", x1: at, x2: at, y1: FRAME.top, y2: height - FRAME.bottom }));
     const text = xText(Number(tick.toPrecision(10)));
     const half = text.length * 3.6;
-    const middle = Math.min(at, width - half); // the last one does not leave the chart
+    const middle = Math.min(at, width - half); // keeps the last label inside of the chart
     if (middle - half < last + 6) continue;
     last = middle + half;
     svg.append(shape("text", { x: middle, y: height - FRAME.bottom + 16, "text-anchor": "middle" }, text));
@@ -207,7 +208,7 @@ function drawCurve(svg, curve, x, y, measuredLow, measuredHigh, height) {
     if (part.length > 1) svg.append(shape("path", { class: "curve beyond", d: path(part) }));
 }
 
-// Returns by which factor the end of the axis is beyond the measurements; empty if it is not.
+// Writes into the plot by which factor the end of the axis is beyond the measurements.
 function drawBeyond(svg, x, axis, reach, width, measuredHigh) {
   const [from, to] = [x.place(measuredHigh), width - FRAME.right];
   if (!(reach > measuredHigh) || !(measuredHigh > 0)) return;
@@ -224,7 +225,7 @@ function drawLegend(svg, width, { dedicated, oversubscribed, several, model, ban
   placeLegend(svg, width, entries);
 }
 
-// Samples and texts in a line above a plot.
+// Draws a legend in a line above a plot: samples and texts.
 function placeLegend(svg, width, entries) {
   let [left, line] = [FRAME.left, 10];
   for (const [sample, text] of entries) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of each rank in the largest call paths as a heat map; many ranks are shown in blocks.
+// Draws the time of each rank in the longest call paths as a heat map. Many ranks are combined to blocks.
 
 const ranksByConfiguration = new Map(DATA.ranks.map((one) => [one.configuration, one]));
-const RANK_NAMES = 250; // pixels for the names of call paths
-const RANK_SHARES = 62; // pixels for their imbalance
+const RANK_NAMES = 250; // width of the names of call paths in pixels
+const RANK_SHARES = 62; // width of the column with their imbalance in pixels
 const RANK_ROW = 20;
-let rankMap = null; // the data of the heat map that is drawn
+let rankMap = null; // the data of the drawn heat map
 let rankCursor = [0, 0]; // block of ranks, row
 
 function drawRanks() {
@@ -60,7 +60,7 @@ function moveRankCursor(place) {
   byId("ranks-status").textContent = `${pathName(found.paths[row])}, ${ranksOf(found, block)}: ${text(values[row][block])}; imbalance ${percent(found.imbalance[row])}`;
 }
 
-// Arrow keys move, Enter chooses the call path.
+// Handles keys: arrow keys move the cursor, Enter chooses the call path.
 function ranksKey(event) {
   if (!rankMap || event.ctrlKey || event.metaKey || event.altKey) return;
   const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };

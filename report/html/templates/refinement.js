@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Iterations of a refinement: overhead against the budget, regions, and coverage.
+// Draws the iterations of a refinement: overhead and budget, number of regions, and coverage.
 
 function drawRefinement() {
   const { budget, rows } = DATA.refinement;

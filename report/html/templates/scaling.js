@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speed-up and efficiency over the ranks: measured, modeled and ideal.
+// Draws speed-up and efficiency over the number of ranks: measured, modeled and ideal.
 
 const RANKS = DATA.parameters.indexOf("p");
 
-// Returns whether the runs scale weakly: the blocks of a rank do not decrease with the number of ranks.
+// Returns whether the runs are weak scaling. The basic blocks of a rank are constant in weak scaling, and decrease like 1/p
+// in strong scaling. The limit is 1/√p.
 function isWeak() {
   const metric = metricByName.has("blocks") ? "blocks" : "instructions";
   if (!metricByName.has(metric)) return false;
@@ -13,7 +14,7 @@ function isWeak() {
   return last / first > Math.sqrt(low / high);
 }
 
-// Returns [ranks, value of the program] of the configurations that have the chosen values of the other parameters.
+// Returns [ranks, measured total] of the configurations that have the chosen values of the other parameters.
 function measuredLine(metric) {
   const line = [];
   measuredTotals(metric).forEach((value, at) => {
@@ -23,12 +24,12 @@ function measuredLine(metric) {
   return line.sort((a, b) => a[0] - b[0]);
 }
 
-// Returns a note if one rank takes much longer than the others: an efficiency of means (or sums) does not show this.
+// Returns a note if one rank takes much longer than the others, because efficiencies of means or sums do not show this.
 const notOfSlowest = () => (DATA.slowest && DATA.slowest.over !== "max" ? `, by the ${DATA.slowest.over} over ranks, not by the slowest rank` : "");
 
 const scalingKind = () => byId("scaling-kind").value;
 
-// Returns the base of the efficiencies: the smallest measured number of ranks with the chosen other parameters.
+// Returns the base of the efficiencies: the smallest measured number of ranks with the chosen values of other parameters.
 function baseOfScaling() {
   const line = byId("scaling").hidden ? [] : measuredLine("time");
   return line.length > 1 && line[0][1] > 0 ? line[0][0] : NaN;
@@ -40,8 +41,8 @@ function efficiencyOf(p, time, base, first) {
   return scalingKind() === "weak" ? first / time : (first * base) / (time * p);
 }
 
-// Returns the modeled efficiency at a point, relative to the modeled time of `base` ranks. A measured base would add the
-// noise of one run. All parts of the page use this function.
+// Returns the modeled efficiency at a point, relative to the modeled time of `base` ranks. The base is not the measured
+// time, which would add the noise of one run. All parts of the page use this function.
 const efficiencyAt = (point, base) => efficiencyOf(point[RANKS], programAt("time", point), base, programAt("time", point.map((value, at) => (at === RANKS ? base : value))));
 
 function drawScaling() {
@@ -77,7 +78,7 @@ function drawScaling() {
   for (const [name, frame] of Object.entries(frames)) frame.svg.setAttribute("aria-label", `${name === "speedup" ? "Speed-up" : "Efficiency"} over p: ${byId("scaling-status").textContent}`);
 }
 
-// how.others: the place of the prediction, if its other parameters differ from the measurements.
+// Draws one scale. how.others: the point of the prediction, if its other parameters differ from the measurements.
 function drawScale(frame, range, span, how, points, model, predicted, ideal) {
   const { x, y } = axesFor(frame, range, span, { ...how, label: "p", unit: "1" });
   frame.svg.append(shape("path", { class: "ideal", d: pathOf(x, y, ideal) }));
@@ -91,7 +92,7 @@ function drawScale(frame, range, span, how, points, model, predicted, ideal) {
   placeLegend(frame.svg, frame.width, keys);
 }
 
-// Returns whether at least two configurations only differ in the number of ranks.
+// Returns whether at least two configurations differ only in the number of ranks.
 const hasLineOfRanks = () => new Set(DATA.points.map((point) => point.filter((_, at) => at !== RANKS).join())).size < DATA.points.length;
 
 function startScaling() {

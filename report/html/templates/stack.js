@@ -60,7 +60,7 @@ function drawStack() {
   stackLegend(shown, models.length > shown.length, layers, sums, xs);
 }
 
-// others: whether there are further call paths that are not shown.
+// Draws the legend of the layers. others: whether there are further call paths that have no layer.
 function stackLegend(shown, others, layers, sums, xs) {
   const labels = labelsApart(shown);
   const last = xs.length - 1;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model of the chosen call path over two parameters as a heat map, with the measured points in the same colours.
+// Draws the model of the chosen call path over two parameters as a heat map, with measured points in the same colours.
 
-const STEPS = 9; // colours
+const STEPS = 9; // number of colours
 const CELLS = [28, 18];
 const COLOUR_BAR = 104; // pixels to the right of the map
-let surface = null; // the map that is drawn: axes, values of the cells, measured points
+let surface = null; // the drawn map: axes, values of the cells, measured points
 let cursor = [0, 0];
 
 const between = ([low, high, log], part) => (log ? low * (high / low) ** part : low + (high - low) * part);
 const otherAxis = () => Number(byId("surface-other").value);
 
-// The axis extends half a cell beyond the lowest and the highest value, so that the outer cells are centred on them.
+// Returns the range of an axis. It extends half a cell beyond the lowest and the highest value, so that the outer cells
+// are centred on these values.
 function surfaceRange(axis, at) {
   const column = DATA.points.map((point) => point[axis]);
   const reach = byId("surface-extend").checked && state.target[axis] > 0 ? state.target[axis] : column[0];
@@ -30,7 +31,8 @@ function measuredOn(axes) {
   });
 }
 
-// The limits of the colours: equal steps, or equal ratios if values differ much; zeros then have the first colour.
+// Returns the limits of the colours: equal steps, or equal ratios if the values differ much. With equal ratios, zeros have
+// the first colour.
 function colourLimits(values) {
   const usable = values.filter((value) => Number.isFinite(value) && value >= 0);
   const positive = usable.filter((value) => value > 0);
@@ -146,7 +148,7 @@ function cellOf(x, y, point, axes) {
   return [column, row];
 }
 
-// Arrow keys move, Enter goes to the next measured point.
+// Handles keys: arrow keys move the cursor, Enter goes to the next measured point.
 function surfaceKey(event) {
   if (!surface || event.ctrlKey || event.metaKey || event.altKey) return;
   const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
@@ -159,7 +161,7 @@ function surfaceKey(event) {
   event.preventDefault();
 }
 
-// Returns the parameters for the vertical axis: all except the parameter of the plot.
+// Returns the parameters that the vertical axis can show: all except the parameter of the plot.
 function surfaceAxes() {
   const chosen = otherAxis();
   const others = DATA.parameters.map((_, at) => at).filter((at) => at !== state.axis);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as text, with the same digits as report/text.py; a test compares both.
+// Formats numbers as text with the same digits as report/text.py. A test compares both.
 
-// JavaScript rounds exact halves away from zero, and Python rounds them to the even digit. `text` is rounded to this
-// number of decimals. `exact` has sixty more decimals, which are enough to recognize an exact half.
+// Returns the text of a number, where an exact half is rounded to the even digit as in Python. JavaScript rounds exact
+// halves away from zero. text: the number with this number of decimals. exact: the number with sixty more decimals, which
+// show whether it is an exact half.
 function evenHalf(text, exact, decimals) {
   const end = exact.indexOf(".") + (decimals ? decimals + 1 : 0);
   const kept = exact.slice(0, end);
@@ -14,7 +15,7 @@ const signOf = (value) => (value < 0 || Object.is(value, -0) ? "-" : "");
 function decimal(value, decimals) {
   const size = Math.abs(value);
   if (size === Infinity) return signOf(value) + "inf";
-  // twice an exact half in units of the last digit is a whole number, and the product of doubles is then exact
+  // Twice an exact half, in units of the last digit, is an integer. The product of doubles is then exact.
   const text = size.toFixed(decimals);
   return signOf(value) + (Number.isInteger(size * 2 * 10 ** decimals) ? evenHalf(text, size.toFixed(decimals + 60), decimals) : text);
 }

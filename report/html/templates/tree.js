@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The call tree: only the rows in view are in the document. Focus stays on the tree; the active row is named by
-// aria-activedescendant.
+// Shows the call tree. Only the rows in view are elements of the page. The focus stays on the tree, and the attribute
+// aria-activedescendant names the active row.
 
 const ROW = 28;
-const MOST_PRINTED = 100; // rows: some pages
+const MOST_PRINTED = 100; // number of rows that are printed, a few pages
 let printing = false; // while printing, the tree starts at its first row
 const open = new Set();
 let visible = [];
 let matches = null; // call paths that match the search, and their ancestors
 let needle = "";
 
-const HEADING = -2; // used like a call path for the line above the start and the end of MPI
+const HEADING = -2; // stands for the line above the start and the end of MPI, instead of a call path
 
 function measuredMeans() {
   return mediansAt(state.metric, state.scope, state.configuration);
@@ -73,7 +73,7 @@ function drawRows() {
   else tree.removeAttribute("aria-activedescendant");
 }
 
-// Returns the time of the start and the end of MPI, which are not part of the program.
+// Returns the row above the start and the end of MPI, which are not part of the program, with their total.
 function headingNode(at) {
   const row = element("div", { class: "row heading", role: "none", title: "not part of the program: shares and totals do not contain them" });
   row.style.top = at * ROW + "px";
@@ -189,7 +189,7 @@ function treeKey(event) {
   keys[event.key]();
 }
 
-// Unfolds the largest path, so that the first view shows where the program spends its effort.
+// Unfolds the call path with the largest values, so that the first view shows the most important call paths.
 function openHeaviest() {
   const weight = mediansAt(state.metric, "inclusive", state.configuration);
   let level = roots.slice();
