@@ -144,7 +144,7 @@ class ModelRow:
 
     - path: display names of the regions from the root.
     - formula: the model; empty if there is none. error: SMAPE of the fit in percent; NaN if unknown.
-    - basis: text about the data, or the other models, from which the model was made.
+    - basis: text about the data or models from which this model was made.
     - notes: notes on the model, or why there is no model.
     - oversubscribed: whether the model depends on runs with more ranks than processors.
     - start_and_end: whether the call path belongs to the start or the end of MPI, which is not part of the program.

@@ -3,9 +3,11 @@
 
 Callgrind counts per chain: a function, its caller, the caller of its caller, and so on. A function that is not a
 measured region (for example of a system library) counts for the region that called it. Functions inside of an MPI
-operation (MPI_Send or PMPI_Send) count for the operation. Callgrind limits the length of chains. Of the call paths that
-end with the first region of a chain, the chain counts for the one that contains the most of its regions in the same
-order; of several, the shortest call path.
+operation (MPI_Send or PMPI_Send) count for the operation.
+
+Callgrind limits the length of chains, so a chain may lack the outer callers. Candidates are the call paths that end
+with the first region of the chain. The chain counts for the candidate that contains the most of its regions in the same
+order. If several candidates contain equally many, the shortest one is selected.
 """
 
 from __future__ import annotations

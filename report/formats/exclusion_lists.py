@@ -26,9 +26,9 @@ def gcc_options(functions: Iterable[Function], kept: Iterable[str]) -> GccOption
 
     functions: all functions of the program. kept: linker names of the selected functions.
 
-    GCC excludes a function if an entry of its lists is a part of the displayed name of the function, or of the path of
-    its source file on the command line. A name that is part of the name of a selected function therefore cannot be an
-    entry. The same holds for paths.
+    GCC has a list of function names and a list of file names. It excludes a function if an entry is a part of the
+    displayed name of the function, or of the path of its source file on the command line. A name that is part of the
+    name of a selected function therefore cannot be an entry. The same holds for paths.
     """
     wanted = frozenset(kept)
     all_of_them = [function for function in functions if function.defined]

@@ -112,7 +112,7 @@ def ordered_paths(
 
 
 def start_and_end_heads(tree: CallTree) -> list[int]:
-    """Return the indices of the call paths by which the start and the end of MPI begin."""
+    """Return the indices of the outermost call paths of the start and the end of MPI."""
     outside = tree.start_and_end
     return [
         node for node in np.flatnonzero(outside).tolist() if tree.parent[node] < 0 or not outside[tree.parent[node]]

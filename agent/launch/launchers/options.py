@@ -66,9 +66,9 @@ class Context:
     options: Mapping[str, list[tuple[str, ...]]]
 
     def last(self, *names: str) -> str | None:
-        """Return the last value of these options; None if none has a value.
+        """Return the last value of an option; None if it has none.
 
-        names: synonyms. If the command has several of them, the last value of the last name counts.
+        names: the names of the option. If several of them have values, the last name in `names` counts.
         """
         values = [entry[-1] for name in names for entry in self.options.get(name, []) if entry]
         return values[-1] if values else None
