@@ -15,35 +15,45 @@ HEAD = """\
 This page lists the bytes, messages and waiting that Quipu counts for each MPI operation. `python -m quipu.mpi_wrap
 page` writes it from `mpi_wrap/operations.toml`, and a test compares the two.
 
-Every function of `mpi.h` is a region with visits and time. The operations below also count bytes, messages and the
-number of processes of the communicator.
+Most functions of `mpi.h` are regions with visits and time. The operations in the tables below also count bytes and
+messages, except in the section *Visits and time only*. The metric `comm_size` is the number of processes of the
+communicator, window or file.
 
 *Example.* 8 ranks broadcast 1 MB. The root counts 8 MB sent, including its own part, and each rank counts 1 MB
-received. Over all ranks, as many bytes are sent as received. This holds for all operations except one-sided
-operations, where only the origin counts.
+received. Over all ranks, as many bytes are sent as received. The exceptions are one-sided operations, where only the
+origin counts, and MPI-IO, which has no other side.
 
 - **Bytes** are count × size of the datatype, without gaps. A receive counts the bytes that arrived. Messages to and
   from `MPI_PROC_NULL` do not count.
-- **Messages.** A collective operation counts one sent message if it sends any bytes, and one received message if it
-  receives any.
+- **Messages.** Point-to-point and one-sided operations count one message per direction, even of 0 bytes. A collective
+  operation counts one sent message if it sends any bytes, and one received message if it receives any.
 - **Own part.** The part that a process sends to itself counts, with and without `MPI_IN_PLACE`.
-- **Nonblocking operations** (column *forms*: I, as `MPI_Ibcast`). Sends and collective operations count where the
-  program posts them. A receive also counts at the call path that posted it, when any wait or test function completes
-  it. A cancelled receive counts nothing.
-- **Persistent requests** (column *forms*: P, as `MPI_Bcast_init`) count at each start.
+- **Nonblocking operations** (column *forms*: I, as `MPI_Ibcast`). Sends and collective operations count when the
+  program posts them. A receive counts when a wait or test function completes it, because its size is unknown before.
+  Its bytes belong to the call path that posted it. A cancelled receive counts nothing.
+- **Persistent requests** (column *forms*: P, as `MPI_Bcast_init`) count at each start, at the call path of `MPI_Start`.
+  A persistent receive belongs to this call path, too, but counts when it completes.
 - **Large counts.** Functions such as `MPI_Bcast_c` follow the same rules.
 - **MPI-IO** counts written bytes as sent and read bytes as received, and no messages.
 - **Languages.** C, Fortran (`mpif.h`, `use mpi` and `use mpi_f08`) and Python (mpi4py) count in the same way.
-- **Sessions.** Programs that begin with `MPI_Session_init` count in the same way. Their collective operations are not
-  [probed](mpi-waiting.md#collective-operations).
+- **Sessions.** Programs that begin with `MPI_Session_init` count in the same way. Their collective operations have no
+  [probe](mpi-waiting.md#collective-operations), the small reduction that measures waiting.
 - **MPICH** does not define the status of `MPI_Isendrecv`. There, this operation counts the size of the receive buffer.
+- **No regions** are functions without a PMPI form or with variable arguments (`MPI_Pcontrol`), conversions of handles
+  (`MPI_Comm_c2f`), and functions that do not return `int` (`MPI_Wtime`).
 
 Score-P follows the same rules with three exceptions. It omits the own part of a process with `MPI_IN_PLACE`. For an
-`MPI_Allreduce` of *n* bytes it counts *size*·*n* bytes on each side, where Quipu counts *n*. For scans its count
-depends on the rank.
+`MPI_Allreduce` of *n* bytes, Score-P counts *size*·*n* bytes sent and *size*·*n* bytes received on each rank; Quipu
+counts *n* and *n*. For scans, the count of Score-P depends on the rank.
 
-The column *waits for* names the object for which the blocking form may wait. *model* is the formula of the time, a row
-of `modeling/priors/table.py`. The first lines of `mpi_wrap/operations.toml` explain all terms of the tables.
+## Columns of the tables
+
+- **bytes sent, bytes received**: formulas. `size` is the number of processes at the other end: of the communicator, or
+  of the remote group. `leaf` means that this process has one part of a rooted operation, and `root_here` that it is the
+  root. *status* means the bytes in the `MPI_Status`. `mpi_wrap/operations.toml` defines all names.
+- **waits for**: the object for which the blocking form may wait. *leaves* means that the root waits for all others.
+  *buffer* means that a long message waits for the receiver.
+- **model**: the formula of the expected time, a row of `modeling/priors/table.py`.
 
 """
 
