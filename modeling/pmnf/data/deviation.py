@@ -16,13 +16,17 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True)
 class Deviation:
-    """Relative deviations (value - mean)/mean of all repetitions of one call path.
+    """Relative deviations (value - mean)/mean of the repetitions of one call path.
 
-    quantiles: of the deviations at QUANTILES. level: mean absolute deviation. standard: their standard deviation,
-    corrected because the mean is estimated. worst: the largest absolute deviation, at `worst_point` (its row). range:
-    median over configurations of (largest - smallest)/mean, the noise level of the GPR paper, figure 8. repetitions:
-    smallest and largest number per configuration. warning: why no model is reliable, or "". NaN if no configuration has
-    two repetitions.
+    The mean is that of the configuration. Only configurations with two or more repetitions and a mean other than 0
+    count. Without such a configuration, quantiles, level, standard, worst and range are NaN, and worst_point is -1.
+
+    quantiles: of the deviations, at QUANTILES. level: mean absolute deviation. standard: standard deviation, with one
+    degree of freedom less per configuration. worst: the largest absolute deviation. worst_point: index of the
+    configuration with this deviation. repetitions: smallest and largest number among the measured configurations.
+    range: median over the configurations of (largest - smallest)/mean, the noise level of Ritter et al.,
+    Cost-Effective Empirical Performance Modeling, figure 8. warning: "not measured", "no repetitions …", or why the
+    noise permits no model but a constant; "" otherwise.
     """
 
     quantiles: tuple[float, ...]
@@ -36,7 +40,10 @@ class Deviation:
 
 
 def deviations(values: FloatArray) -> list[Deviation]:
-    """Analyze the noise of N call paths: values (N, C, R), NaN for repetitions that do not exist."""
+    """Return the noise of each of N call paths.
+
+    values: (N, C, R) of C configurations with up to R repetitions, NaN for repetitions that do not exist.
+    """
     return [_one(own) for own in np.asarray(values, dtype=np.float64)]
 
 
@@ -63,7 +70,8 @@ def _one(values: FloatArray) -> Deviation:
     uncertain = standard / np.sqrt(float(count[repeated].mean()))
     typical = max(float(np.abs(mean[rows]).mean()), 1e-300)
     variation = float(np.std(mean[rows], ddof=1) / typical) if rows.size > 1 else 0.0
-    # of means that differ by chance alone, variation²/uncertain² is χ²/(n - 1)
+    # If n means differ by chance alone, (variation/uncertain)² is distributed like χ²/(n - 1) with n - 1 degrees of
+    # freedom: its mean is 1, its standard deviation √(2/(n - 1)).
     by_chance = uncertain * np.sqrt(1.0 + SIGNIFICANT_VARIATION * np.sqrt(2.0 / max(rows.size - 1, 1)))
     warning = ""
     if rows.size > 1 and variation < by_chance and standard > LOUD_NOISE:

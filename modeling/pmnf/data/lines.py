@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of measurement points: sets that differ in one parameter only."""
+"""Lines of measured points: sets of points that differ in one parameter only.
+
+Shapes: N call paths, C points, m parameters, c points of a line.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,15 @@ from numpy.typing import NDArray
 from ...experiment import FloatArray, IntArray
 from ..calibration import MOST_LINES
 
-# Totals of means over ranks are equal within this relative difference.
+# Totals that are computed from means over ranks count as equal up to this relative difference.
 _ROUNDING = 1e-12
 
 
 def lines(points: FloatArray, parameter: int, least: int = 3, most: int = MOST_LINES) -> list[IntArray]:
-    """Return index arrays of the lines along `parameter` with at least `least` points, longest first.
+    """Return the lines along `parameter`, each as the indices of its points in the order of the parameter.
 
-    points: (C, m), all different. At most `most` are returned, spread over the space.
+    points: (C, m), all different. Lines with fewer than `least` points are left out, and lines with at most half as
+    many points as the longest line. Of more than `most` lines, `most` are returned, evenly chosen.
     """
     content = np.ascontiguousarray(points, dtype=np.float64)
     return list(_lines(content.tobytes(), content.shape[1], parameter, least, most))
@@ -27,7 +31,7 @@ def lines(points: FloatArray, parameter: int, least: int = 3, most: int = MOST_L
 
 @lru_cache(maxsize=256)
 def _lines(content: bytes, width: int, parameter: int, least: int, most: int) -> tuple[IntArray, ...]:
-    """Return the same as `lines`, fast for thousands of calls with few points."""
+    """Return the same as `lines`. The cache makes thousands of calls with the same points fast."""
     points = np.frombuffer(content).reshape(-1, width)
     found = _found(points, parameter, least, most)
     for line in found:
@@ -55,10 +59,11 @@ def _found(points: FloatArray, parameter: int, least: int, most: int) -> list[In
 def independent(
     points: FloatArray, values: FloatArray, least: Callable[[FloatArray], FloatArray | float]
 ) -> FloatArray:
-    """Return the number of independent observations of values (N, C), at least 2.
+    """Return the number (N,) of independent observations among the values (N, C) at points (C, m), at least 2.
 
-    Deviations may be equal along all lines. The number is therefore the number of distinct values of the parameters
-    with an effect: `least` returns the variation (N,) that counts as no effect, for values on a line (N, c).
+    Points with the same value of a parameter may have the same deviation. The number is therefore 1 plus, for each
+    parameter with an effect, its number of distinct values minus 1. A parameter has an effect if the values of some
+    line differ by more than `least` of these values: it receives values (N, c) and returns a limit (N,) or a number.
     """
     result = np.ones(len(values))
     for parameter in range(points.shape[1]):
@@ -70,7 +75,10 @@ def independent(
 
 
 def same_places(own: list[IntArray], positions: FloatArray) -> list[IntArray]:
-    """Return the lines as arrays (lines, points), grouped by the values of the parameter."""
+    """Group lines whose points have the same values of the parameter: arrays (lines, points) of indices.
+
+    own: lines along the parameter; positions: (C,) its value at each point.
+    """
     groups: dict[bytes, list[IntArray]] = {}
     for line in own:
         groups.setdefault(positions[line].tobytes(), []).append(line)
@@ -78,7 +86,10 @@ def same_places(own: list[IntArray], positions: FloatArray) -> list[IntArray]:
 
 
 def has_no_effect(points: FloatArray, values: FloatArray, index: int) -> NDArray[np.bool_]:
-    """Return which values (N, C) are equal along all lines of one parameter that has several values."""
+    """Return for each call path (N,) whether its values (N, C) are equal along the lines of one parameter.
+
+    index: of the parameter. The lines come from `lines`, with two or more points. False if there are none.
+    """
     found = lines(points, index, least=2)
     result = np.full(len(values), bool(found))
     for line in found:
@@ -87,7 +98,10 @@ def has_no_effect(points: FloatArray, values: FloatArray, index: int) -> NDArray
 
 
 def is_shared(points: FloatArray, values: FloatArray, index: int) -> NDArray[np.bool_]:
-    """Return which values (N, C) are shares of equal totals (value × parameter) along all lines."""
+    """Return for each call path (N,) whether its values (N, C) are equal shares of a total along the lines.
+
+    This is the case if value × parameter is constant along each line. index: of the parameter. False without lines.
+    """
     found = lines(points, index, least=2)
     result = np.full(len(values), bool(found))
     for line in found:
@@ -97,9 +111,10 @@ def is_shared(points: FloatArray, values: FloatArray, index: int) -> NDArray[np.
 
 
 def different_points(points: FloatArray, values: FloatArray) -> NDArray[np.int64]:
-    """Return the number of points (N,) with values (N, C) that differ in a parameter with an effect.
+    """Return the number (N,) of points that differ in a parameter with an effect on the values (N, C).
 
-    The other points repeat these and add no information, also if they are shares of equal totals.
+    A parameter has no effect if the values are equal along its lines, or shares of equal totals. Points that only
+    differ in such a parameter add no information about the form of a model, and count once.
     """
     known = (has_no_effect, is_shared)
     effect = np.stack(

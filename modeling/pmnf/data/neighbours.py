@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimate the noise of configurations with a single run, from deviations of neighbours from a common curve.
+"""Estimate the noise of configurations with a single run from the deviations of neighbours from a common curve.
 
-Functions have little curvature between neighbours, whereas noise of neighbours is independent (difference sequences;
-Hall, Kay and Titterington, Biometrika 77, 1990).
+Neighbours are points with adjacent values of one parameter. A smooth function is nearly a parabola over four
+neighbours, whereas their noise is independent. The deviation from the parabola therefore shows the noise (Hall, Kay
+and Titterington, Asymptotically optimal difference-based estimation of variance, Biometrika 77, 1990).
+
+Shapes: N call paths, C configurations, m parameters.
 """
 
 from __future__ import annotations
@@ -16,14 +19,15 @@ from .noise import Repetitions
 
 # Four neighbours have one degree of freedom beyond a parabola.
 _WINDOW = 4
-# A normal distribution has half of its values within this multiple of its standard deviation.
+# Half of the values of a normal distribution are within this multiple of its standard deviation.
 _QUARTILE = 0.6745
 
 
 def noise_of(repetitions: Repetitions, points: FloatArray) -> FloatArray:
-    """Return the relative standard deviation (N,) of central values at points (C, m); NaN if it is not determined.
+    """Return the relative standard deviation (N,) of the central values at points (C, m).
 
-    It comes from repetitions, or without repetitions from neighbours.
+    The noise of a call path comes from its repetitions. Without repetitions it comes from neighbours
+    (`neighbours_noise`). NaN if neither determines it.
     """
     known: FloatArray = repetitions.known_noise
     alone = np.flatnonzero(np.isnan(known))
@@ -36,9 +40,10 @@ def noise_of(repetitions: Repetitions, points: FloatArray) -> FloatArray:
 def neighbours_noise(points: FloatArray, values: FloatArray) -> FloatArray:
     """Return the relative standard deviation (N,) of values (N, C) at points (C, m) around curves through neighbours.
 
-    On lines of one parameter, each four neighbours (in logarithms) have a deviation from a parabola of the size of the
-    noise. The result uses the median of these deviations, so that single steps and changes do not count as noise. With
-    few deviations the median may be too small by chance, so it is enlarged. NaN with fewer than NEIGHBOURS_LEAST.
+    Any four neighbours on a line of one parameter give one deviation of the logarithm of the values from a parabola.
+    Its standard deviation is that of the noise. The result uses the median of the absolute deviations, so that single
+    steps of the function do not count as noise. The median of few deviations may be too small by chance, so it is
+    enlarged. NaN with fewer than NEIGHBOURS_LEAST deviations (values that are not positive give none).
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(values > 0.0, np.log(values), np.nan)
@@ -61,9 +66,10 @@ def neighbours_noise(points: FloatArray, values: FloatArray) -> FloatArray:
 
 
 def _beside_parabolas(places: FloatArray) -> FloatArray:
-    """Return the combination (4,), of length one, of values at `places` that is 0 for each parabola.
+    """Return coefficients (4,) of length one with which the sum of the values of each parabola at `places` is 0.
 
-    NaN if places are too close to each other for floating point.
+    Their product with values at `places` is therefore the deviation of these values from a parabola. NaN or infinite
+    if places are too close to each other for floating point.
     """
     spans = (places[:, None] - places) / np.ptp(places)
     np.fill_diagonal(spans, 1.0)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Combine repetitions: a central value per configuration, and their scatter."""
+"""Combine repetitions: a central value per configuration, and the scatter of the repetitions.
+
+Shapes: N call paths, C configurations, R repetitions.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,16 @@ _Counts = NDArray[np.int64]
 class Repetitions:
     """Combined repetitions of N call paths at C configurations.
 
-    centre: (N, C); NaN if not measured. scatter: (N,) relative standard deviation of one repetition, pooled over
-    configurations; 0 if each configuration has one repetition. freedom: (N,) degrees of freedom of `scatter`. count:
-    (N,) mean number of repetitions of the measured configurations. counts: (N, C) number of repetitions of each
-    configuration. differ: (N,) whether any two repetitions of one configuration differ. falls: (N,) relative standard
-    deviations are proportional to the value to the power of minus this: 0 if unknown, 1/2 for counts of many random
-    events, 1 if the random part does not grow. unit: (N,) greatest common divisor of all differences of whole counts; 0
-    for other values.
+    centre: (N, C) central value of the repetitions (`combine`); NaN if the configuration was not measured.
+    scatter: (N,) relative standard deviation of one repetition, pooled over the configurations; 0 if each
+    configuration has one repetition.
+    freedom: (N,) degrees of freedom of `scatter`.
+    count: (N,) mean number of repetitions of the measured configurations.
+    counts: (N, C) number of repetitions of each configuration.
+    differ: (N,) whether any two repetitions of one configuration differ.
+    falls: (N,) power f, from 0 to 1, with which the relative standard deviation falls with the value:
+    deviation ∝ value^-f. f is 0 if unknown, 1/2 for counts of many random events, 1 if the random part does not grow.
+    unit: (N,) greatest common divisor of the differences of counts, if all counts are whole numbers; else 0.
     """
 
     centre: FloatArray
@@ -53,14 +59,17 @@ class Repetitions:
 
 
 def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = False) -> Repetitions:
-    """Combine repetitions: `values` has shape (N, C, R), NaN for missing repetitions.
+    """Combine repetitions. values: (N, C, R), NaN for missing repetitions. Raises ModelingError for other shapes.
 
-    robust: use the mean of the repetitions without outliers, which is more precise than the median and as robust. The
-    scale of outliers comes from all configurations of a call path together, because a few repetitions of one
-    configuration do not determine it. Distances from the median are compared as logarithms: with noise as large as the
-    values, the median of few repetitions may be a tenth of the mean, and larger values are valid, too. If all
-    repetitions of a configuration are far from their median, as two different ones are, none is left out. of_counts:
-    the values are counts, which have no outliers; `falls` and `unit` are computed.
+    how: the central value, the "median", "mean" or "minimum" of the repetitions. "robust" is the mean without
+    outliers, which is more precise than the median and as robust. of_counts: the values are counts. Counts have no
+    outliers, so "robust" is the mean; `falls` and `unit` are computed only for counts.
+
+    An outlier is further from the median of its configuration than OUTLIER times the scale. The scale comes from all
+    configurations of a call path together, because the few repetitions of one configuration do not determine it. The
+    test uses log(1 + relative distance): with noise as large as the values, the median of few repetitions may be a
+    tenth of the mean, and larger values are valid, too. If all repetitions of a configuration are outliers, as both of
+    two very different ones are, none is left out.
     """
     if values.ndim != 3:
         raise ModelingError(f"values must have shape (call paths, configurations, repetitions), not {values.shape}")
@@ -76,7 +85,7 @@ def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = F
     kept = known
     if how == "robust" and not of_counts:
         kept = known & (np.log1p(distance) <= OUTLIER * _scale(distance, known, count)[:, None])
-        kept |= known & ~kept.any(axis=0)  # half of them are far on either side: there is no outlier
+        kept |= known & ~kept.any(axis=0)  # all are outliers, half of them on either side: keep all
     number = kept.sum(axis=0)
     with np.errstate(over="ignore"):
         clean = np.clip(np.where(kept, values / size, 0.0), -1e150, 1e150)
@@ -102,7 +111,10 @@ def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = F
 
 
 def _units(values: FloatArray, known: _Flags) -> FloatArray:
-    """Return the greatest common divisors (N,) of all differences of the values (R, N, C); 0 if some are not whole."""
+    """Return the greatest common divisor (N,) of all differences of the values (R, N, C) of each call path.
+
+    0 if a difference is no whole number or too large to be exact. known: (R, N, C), the existing values.
+    """
     least = np.where(known, values, np.inf).min(axis=(0, 2))[:, None]
     beyond = np.where(known, values - least, 0.0)
     whole = (np.abs(beyond) < WHOLE_UP_TO) & (beyond == np.round(beyond))
@@ -112,10 +124,12 @@ def _units(values: FloatArray, known: _Flags) -> FloatArray:
 
 
 def _falls(sizes: FloatArray, squares: FloatArray, freedom: _Counts) -> FloatArray:
-    """Return the power (N,), from 0 to 1, by which relative deviations fall with `sizes` (N, C).
+    """Return the power f (N,), from 0 to 1, of deviation ∝ size^-f for the relative standard deviation.
 
-    squares: (N, C) of relative deviations, with their degrees of freedom. The power is the slope of the logarithm of
-    their variance, whose variance is 2/freedom. Its prior is 0 with the standard deviation SCATTER_SLOPE.
+    sizes: (N, C) central values. squares: (N, C) sum of the squares of the relative deviations of the repetitions,
+    with `freedom` (N, C) degrees of freedom. The slope of log(variance) in log(size) is -2·f. It is fitted by least
+    squares; the variance of log(variance) is 2/freedom. The prior of the slope is 0 with the standard deviation
+    SCATTER_SLOPE.
     """
     used = (freedom > 0) & (squares > 0) & (sizes > 0)
     weights = np.where(used, 0.5 * np.maximum(freedom, 0), 0.0)
@@ -136,7 +150,10 @@ def _mean_square(values: FloatArray, measured: _Flags) -> FloatArray:
 
 
 def _medians(values: FloatArray, known: _Flags, count: _Counts) -> FloatArray:
-    """Return the medians (N, C) of the `count` (N, C) `known` values among (R, N, C)."""
+    """Return the medians (N, C) of values (R, N, C), of which `known` (R, N, C) exist, `count` (N, C) of them.
+
+    0 where count is 0.
+    """
     last = len(values) - 1
     if bool((count == len(values)).all()):
         ordered = _sorted(values)
@@ -150,10 +167,10 @@ def _medians(values: FloatArray, known: _Flags, count: _Counts) -> FloatArray:
 
 
 def _sorted(values: FloatArray) -> FloatArray:
-    """Return values (R, N, C) without NaN, sorted along the first axis.
+    """Sort values (R, N, C), which contain no NaN, along the first axis.
 
-    Few values are sorted in many lists at once by exchanges of neighbours (odd-even transposition sort; Knuth, The Art
-    of Computer Programming 3, 1998, section 5.3.4), which is faster than sorting each list.
+    A few repetitions are sorted for many configurations at once by exchanges of neighbours (odd-even transposition
+    sort; Knuth, The Art of Computer Programming 3, 1998, section 5.3.4). This is faster than one sort for each.
     """
     if len(values) > FEW_REPETITIONS:
         return np.sort(values, axis=0)
@@ -171,10 +188,12 @@ def _sorted(values: FloatArray) -> FloatArray:
 
 
 def _scale(distance: FloatArray, known: _Flags, count: _Counts) -> FloatArray:
-    """Return the robust relative deviation per call path: median distance (R, N, C) from the median.
+    """Return the robust relative standard deviation (N,) of the repetitions of each call path.
 
-    The median is over all repetitions. With few repetitions it is close to one of them, which makes distances too
-    small; the factor 1 + 1/R corrects most of this.
+    distance: (R, N, C) relative distances from the median of the configuration. The result is 1.4826 (for a normal
+    distribution) times the median distance over all configurations with three or more repetitions; inf if there are
+    none. The median of few repetitions is close to one of them, so distances are too small; the factor 1 + 1/R
+    corrects most of this.
     """
     useful = known & (count >= 3)
     number = useful.sum(axis=(0, 2))

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prepare measured points before modeling: usable values, and where a call path was executed."""
+"""Prepare measured points before modeling: check values, join repetitions, find where a call path was executed.
+
+Shapes: N call paths, C points (configurations), R repetitions, m parameters.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,16 @@ from .noise import Repetitions
 
 _Flags = NDArray[np.bool_]
 
-# Up to this number of parameter values can explain where a call path was not executed.
+# A call path counts as absent at certain values of a parameter if there are at most this many of them.
 _MOST_ABSENT = 4
 
 
 def check(points: FloatArray, values: FloatArray, names: tuple[str, ...], executed: _Flags | None) -> None:
-    """Raise ModelingError if shapes do not match or parameter values cannot be used."""
+    """Raise ModelingError if names repeat, shapes do not match, or a parameter value cannot be used.
+
+    points: (C, m); values: (N, C, R); names: of the m parameters; executed: (N, C) or None. Parameter values must be 0,
+    or between 1/LARGEST_PARAMETER and LARGEST_PARAMETER.
+    """
     if len(set(names)) != len(names):
         raise ModelingError(f"parameters must have different names: {', '.join(names)}")
     if points.ndim != 2 or points.shape[1] != len(names):
@@ -41,7 +48,11 @@ def check(points: FloatArray, values: FloatArray, names: tuple[str, ...], execut
 def join_duplicates(
     points: FloatArray, values: FloatArray, executed: _Flags | None
 ) -> tuple[FloatArray, FloatArray, _Flags | None]:
-    """Convert rows with equal parameter values to repetitions of one configuration; sort the points."""
+    """Convert rows of `points` (C, m) with equal parameter values to repetitions of one configuration.
+
+    Returns the distinct points, sorted, the values with more repetitions (NaN for missing ones), and `executed` (N, C):
+    whether any of the joined rows was executed. With R = 0, the values become one missing repetition.
+    """
     unique, place = np.unique(points, axis=0, return_inverse=True)
     place = place.reshape(-1)
     if values.shape[2] == 0:
@@ -64,7 +75,10 @@ def join_duplicates(
 
 
 def extreme_exponents(values: FloatArray) -> NDArray[np.int64]:
-    """Return powers of two (N,) as divisors; 0 except for values so large or small that squares overflow."""
+    """Return exponents e (N,) such that values divided by 2^e have no squares beyond the range of floating point.
+
+    e is 0 for values of usual size. values: (N, C), NaN if missing.
+    """
     size = np.nanmax(np.where(np.isnan(values), 0.0, np.abs(values)), axis=1, initial=0.0)
     _, exponent = np.frexp(size)
     result: NDArray[np.int64] = np.where(np.abs(exponent) > EXTREME_EXPONENT, exponent, 0).astype(np.int64)
@@ -72,7 +86,7 @@ def extreme_exponents(values: FloatArray) -> NDArray[np.int64]:
 
 
 def take(repetitions: Repetitions, paths: NDArray[np.int64], where: _Flags) -> Repetitions:
-    """Return some call paths at some points."""
+    """Return the repetitions of the call paths with these numbers, at the points in the mask `where` (C,)."""
     return Repetitions(
         repetitions.centre[paths][:, where],
         repetitions.scatter[paths],
@@ -86,9 +100,10 @@ def take(repetitions: Repetitions, paths: NDArray[np.int64], where: _Flags) -> R
 
 
 def without_one(points: FloatArray, parameter: int) -> _Flags | None:
-    """Return the points (C,) with x above 1, for a parameter x that is 1 elsewhere and has two values above 1.
+    """Return the mask (C,) of the points at which a parameter is above 1.
 
-    One process has no neighbours and nothing to merge, so counts at 1 may follow another formula.
+    Counts at 1 may follow another formula, because one process has no neighbours and nothing to merge. None if the
+    smallest value is not 1, or if fewer than two different values are above 1.
     """
     others: _Flags = points[:, parameter] > 1.0
     possible = points[:, parameter].min() == 1.0 and np.unique(points[others, parameter]).size >= 2
@@ -96,7 +111,10 @@ def without_one(points: FloatArray, parameter: int) -> _Flags | None:
 
 
 def same_along(points: FloatArray, values: FloatArray, parameter: int) -> _Flags:
-    """Return which (N,) of the values (N, C) are equal at all points (C, m) that only differ in one parameter."""
+    """Return for each call path (N,) whether its values (N, C) do not depend on one parameter.
+
+    Values at points (C, m) that only differ in this parameter must be equal, up to 1e-9 of the largest.
+    """
     _, group = np.unique(np.delete(points, parameter, axis=1), axis=0, return_inverse=True)
     result = np.ones(len(values), dtype=bool)
     for number in np.unique(group).tolist():
@@ -106,16 +124,17 @@ def same_along(points: FloatArray, values: FloatArray, parameter: int) -> _Flags
 
 
 def ranges(points: FloatArray) -> tuple[tuple[float, float], ...]:
-    """Return the lowest and highest value of each parameter, () without points."""
+    """Return (lowest, highest) value of each parameter; () without points."""
     if not points.shape[0]:
         return ()
     return tuple((float(low), float(high)) for low, high in zip(points.min(axis=0), points.max(axis=0), strict=True))
 
 
 def absent_values(names: tuple[str, ...], points: FloatArray, missing: _Flags) -> list[tuple[str, float]]:
-    """Return the values of one parameter that explain where (C,) a call path was not executed, () if there are none.
+    """Return the values of one parameter at which a call path was not executed, as pairs (name, value).
 
-    There must be few of these values, and the call path is executed at none of them.
+    missing: (C,) where the call path was not executed. The values must explain all of these points: there are at most
+    _MOST_ABSENT of them, and the call path was executed at none of them. [] if no parameter has such values.
     """
     for index, name in enumerate(names):
         values = np.unique(points[missing, index])
@@ -125,7 +144,10 @@ def absent_values(names: tuple[str, ...], points: FloatArray, missing: _Flags) -
 
 
 def not_executed(names: tuple[str, ...], points: FloatArray, missing: _Flags) -> tuple[str, ...]:
-    """Describe where a call path was not executed, by parameter values if these explain it."""
+    """Return a note on where a call path was not executed; () if it was executed at all points.
+
+    The note names parameter values if `absent_values` finds them, else the number of configurations.
+    """
     if not missing.any():
         return ()
     if found := absent_values(names, points, missing):
@@ -134,7 +156,10 @@ def not_executed(names: tuple[str, ...], points: FloatArray, missing: _Flags) ->
 
 
 def unit_of(values: FloatArray, least: FloatArray) -> FloatArray:
-    """Return the largest common divisors (N,) of differences of values (N, C); `least` (N,) if smaller."""
+    """Return the greatest common divisor (N,) of the differences of values (N, C), which need not be whole.
+
+    Computed by Euclid's algorithm; remainders up to `least` (N,) count as 0. The result is at least `least`.
+    """
     unit = np.zeros(len(values))
     for column in (values - values[:, :1]).T[1:]:
         other = np.abs(column)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batched weighted least squares over hypotheses × call paths, with closed-form leave-one-out errors.
+"""Weighted least squares of many hypotheses for many call paths at once, with closed-form leave-one-out errors.
 
-All computations are array operations without a loop over call paths. The modified Gram-Schmidt process makes columns
-orthogonal, twice ("twice is enough", Giraud et al. 2005). Normal equations would be too inaccurate for columns such as
-n^3 and n^(11/4).
+All computations are array operations over batches of call paths. The modified Gram-Schmidt process makes the columns
+orthogonal. It is applied twice, which makes them orthogonal to all digits (Giraud, Langou and Rozložník, The loss of
+orthogonality in the Gram-Schmidt orthogonalization process, Computers & Mathematics with Applications 50, 2005). Normal
+equations would be too inaccurate for nearly parallel columns such as n^3 and n^(11/4).
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from ..hypotheses.tables import Specification, Tables
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """Least-squares fits of H hypotheses to N call paths.
+    """Least-squares fits of H hypotheses with K columns each, a constant included, to N call paths.
 
-    coefficients: (N, H, K); NaN for hypotheses whose columns depend on each other.
-    residual:     (N, H) root mean square of the weighted residuals over points; inf for dependent columns.
-    left_out:     (N, H) root mean square of the weighted leave-one-out residuals; inf where not defined
-                  (as many coefficients as points).
-    worst:        (N, H) largest weighted residual.
+    coefficients: (N, H, K); NaN for hypotheses whose columns are linearly dependent.
+    residual:     (N, H) root mean square of the weighted residuals over the points; inf for dependent columns.
+    left_out:     (N, H) root mean square of the weighted leave-one-out residuals; inf for dependent columns, or if
+                  the other points do not determine the model at some point (leverage 1).
+    worst:        (N, H) largest absolute weighted residual; inf for dependent columns.
     """
 
     coefficients: FloatArray
@@ -36,9 +37,10 @@ class Fits:
 
 
 def fit(columns: FloatArray, values: FloatArray, weights: FloatArray) -> Fits:
-    """Fit values ≈ columns @ coefficients, minimizing Σ (weights·(values - model))².
+    """Fit values ≈ Σ_k coefficients[k]·columns[k] for each call path and hypothesis.
 
-    columns: (H, K, C), equal for all call paths, or (N, H, K, C). values, weights: (N, C).
+    Minimizes Σ (weights·(values - model))² over the C points. columns: (H, K, C) if equal for all call paths, or
+    (N, H, K, C). values, weights: (N, C), finite.
     """
     paths, points = values.shape
     hypotheses, width = columns.shape[-3], columns.shape[-2]
@@ -64,7 +66,8 @@ def _fit_batch(
     basis: list[FloatArray] = []
     triangle = np.zeros((*shape, width, width))
     projection = np.zeros((*shape, width))
-    peaks = np.ones_like(projection)  # squares of columns times weights may overflow, but not their ratios
+    # Each weighted column is divided by its largest magnitude (peak), because squares of its values may overflow.
+    peaks = np.ones_like(projection)
     dependent = np.zeros(shape, dtype=bool)
     for k in range(width):
         column = columns[:, :, k, :] * weights[:, None, :]
@@ -90,7 +93,7 @@ def _fit_batch(
         triangle[:, :, k, k] = size
         basis.append(column)
         leverage += column * column
-        # two passes here as well: the residual of exact data is pure rounding
+        # Two passes: the first leaves rounding errors, which are the whole residual if a model fits exactly.
         for _ in range(2):
             part = _products(column, rest)
             projection[:, :, k] += part
@@ -131,14 +134,19 @@ def _back_substitute(triangle: FloatArray, projection: FloatArray) -> FloatArray
 
 
 def with_constant(products: FloatArray) -> FloatArray:
-    """Return columns (..., 1 + K, C) of a constant and of products (..., K, C)."""
+    """Return columns (..., 1 + K, C): a constant, followed by K products (..., K, C)."""
     return np.concatenate([np.ones((*products.shape[:-2], 1, products.shape[-1])), products], axis=-2)
 
 
 def fit_hypotheses(
     tables: Tables, specification: Specification, values: FloatArray, weights: FloatArray, constant: bool = True
 ) -> Fitted:
-    """Fit products to `values` (N, C) with `weights`, and a `constant`; specification (H, K, m) or (N, H, K, m)."""
+    """Fit hypotheses to `values` (N, C) with `weights` (N, C).
+
+    A hypothesis is a sum of K products of terms, one term per parameter, plus a constant if `constant`. specification:
+    (H, K, m) for m parameters, or (N, H, K, m) if each call path has separate hypotheses. The coefficients are
+    (N, H, 1 + K); the first one is the constant, 0 without one.
+    """
     products = tables.design(specification)
     result = fit(with_constant(products) if constant else products, values, weights)
     coefficients = result.coefficients

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fit to the largest measured values, for functions that are not in the library.
+"""Fit with larger weights at the largest parameter values, for functions that are not in the library.
 
-If the residuals of a form are not noise, the form has an error that changes slowly from point to point. Points near the
-target are therefore more informative (locally weighted regression; Cleveland and Devlin, Journal of the American
-Statistical Association 83, 1988). Targets are usually beyond the largest values.
+If the residuals of a form are larger than the noise, the form has an error that changes slowly from point to point.
+Points near the target are then more informative (Cleveland and Devlin, Locally Weighted Regression, Journal of the
+American Statistical Association 83, 1988). Targets are usually beyond the largest values.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from .fitter import fit, with_constant
 
 
 def nearness(points: FloatArray) -> FloatArray:
-    """Return factors (C,) of the weights of points (C, m), 1 where all parameters have their largest values.
+    """Return factors (C,) for the weights of points (C, m): 1 where all m parameters have their largest values.
 
-    They decrease with the distance from there, relative to the range of the logarithm of each parameter (of the
-    parameter if it is not positive).
+    Elsewhere the factor is exp(-LARGEST_FIRST·d). d is the sum over the parameters of the distance from the largest
+    value, in logarithms and relative to the range of the parameter. Parameters with a value of 0 use no logarithm.
     """
     positive = (points > 0).all(axis=0)
     scaled = np.where(positive, np.log(np.where(positive, points, 1.0)), points)
@@ -34,9 +34,10 @@ def nearness(points: FloatArray) -> FloatArray:
 
 
 def refitted(pool: Pool, tables: Tables, values: FloatArray, weights: FloatArray) -> Pool:
-    """Return the pool with coefficients fitted to `values` (N, C) with `weights` (N, C); none changes its sign.
+    """Return the pool with coefficients fitted again, to `values` (N, C) with `weights` (N, C).
 
-    Errors and scores stay those of the fits to all points, which selected the hypotheses.
+    No coefficient changes its sign (`_towards`). Errors and scores are not computed again, because the previous fits
+    selected the hypotheses.
     """
     coefficients = pool.coefficients.copy()
     for width, constant, path, rank in of_each_form(pool):
@@ -50,7 +51,10 @@ def refitted(pool: Pool, tables: Tables, values: FloatArray, weights: FloatArray
 
 
 def _towards(before: FloatArray, after: FloatArray) -> FloatArray:
-    """Return coefficients (M, K) as near to `after`, starting from `before`, as possible without a change of sign."""
+    """Move coefficients (M, K) from `before` straight towards `after`, until the first of them would change its sign.
+
+    Hypotheses whose `after` is not finite keep `before`.
+    """
     after = np.where(np.isfinite(after).all(axis=1, keepdims=True), after, before)
     changes = before * after < 0
     step = np.where(changes, before / np.where(changes, before - after, 1.0), 1.0).min(axis=1, keepdims=True)

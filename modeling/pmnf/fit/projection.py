@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute precise residuals of least squares over few points and many small sets of functions.
+"""Compute precise residuals of unweighted least squares at few points, for many small sets of functions.
 
-Without weights, the matrices that convert values to residuals are equal for all call paths.
+Without weights, the matrix that converts values to residuals depends on the functions and the points only, so it is
+computed once for all call paths. Shapes: N call paths, S sets of K functions each, c points.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ _Sets = NDArray[np.int64] | NDArray[np.int16]
 
 
 def residual_bases(table: FloatArray, sets: _Sets) -> FloatArray:
-    """Return orthonormal bases (S, c, c - 1 - K) orthogonal to a constant and the functions of sets (S, K).
+    """Return orthonormal bases (S, c, c - 1 - K) of all that is orthogonal to a constant and to the functions of a set.
 
-    table: (functions, c).
+    table: (functions, c), the functions at the points; sets: (S, K), rows of the table.
     """
     return _bases(table.tobytes(), sets.tobytes(), (*table.shape, *sets.shape), sets.dtype.str)
 
 
 def residual_makers(table: FloatArray, sets: _Sets) -> FloatArray:
-    """Return symmetric matrices (S, c, c) that convert values to residuals."""
+    """Return symmetric matrices (S, c, c) that convert values to residuals; arguments as in `residual_bases`."""
     return _makers(table.tobytes(), sets.tobytes(), (*table.shape, *sets.shape), sets.dtype.str)
 
 
@@ -47,11 +48,11 @@ def _makers(table: bytes, sets: bytes, shape: tuple[int, ...], kind: str) -> Flo
 
 
 def squared_residuals(makers: FloatArray, values: FloatArray, most: float) -> FloatArray:
-    """Return the squared residuals (N, S) of values (N, L, c) over all L lines, inf if they exceed `most`.
+    """Return the squared residuals (N, S) of values (N, L, c), summed over L lines; inf if they exceed `most`.
 
-    Each line has separate coefficients. The squares are linear in the products of the values, so one matrix product
-    computes all of them. Residuals that may be small enough are recomputed from the values, because the products lose
-    digits.
+    makers: (S, c, c), of `residual_makers`. Each line has separate coefficients. The squares are linear in the products
+    of pairs of values, so one matrix product computes all of them. These products lose digits, so the residuals that
+    may be below `most` are computed again from the values.
     """
     values = values - values.mean(axis=2, keepdims=True)  # all columns include a constant
     row, column = np.triu_indices(values.shape[2])
@@ -71,7 +72,7 @@ def squared_residuals(makers: FloatArray, values: FloatArray, most: float) -> Fl
 
 
 def squares_left(bases: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the squared residuals (N, S) of values (N, c) from the sets of `residual_bases`."""
+    """Return the squared residuals (N, S) of values (N, c) for each of the sets of functions in `residual_bases`."""
     sets, points, width = bases.shape
     found = (values @ bases.transpose(1, 2, 0).reshape(points, width * sets)).reshape(len(values), width, sets)
     result: FloatArray = np.einsum("nws,nws->ns", found, found)

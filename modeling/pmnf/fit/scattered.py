@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find functions of one parameter for points that form no lines: regression with varying coefficients.
+"""Rate functions g(x) of one parameter x at points that form no lines: regression with varying coefficients.
 
-For constant other parameters z, every sum of products is a + b·g(x) in the parameter x. In general it is a(z) +
-b(z)·g(x) (Hastie and Tibshirani, Varying-Coefficient Models, 1993). Here a and b are the power law of z that is nearest
-to the values, times a polynomial of low degree in the logarithms of z.
+A model that contains x in one function g only is a + b·g(x) if the other parameters z are constant. In general it is
+a(z) + b(z)·g(x) (Hastie and Tibshirani, Varying-Coefficient Models, Journal of the Royal Statistical Society B 55,
+1993). Here a and b are a polynomial of low degree in the logarithms of z, times the power law of z that is nearest to
+the values.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from ..calibration import BATCH_NUMBERS, SCATTERED_DEGREE, SCATTERED_POINTS
 def varying_errors(
     points: FloatArray, terms: FloatArray, values: FloatArray, parameter: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the relative squared errors (N, A) of a(z) + b(z)·term and of b(z)·term.
+    """Return the relative squared errors of a(z) + b(z)·term, and of b(z)·term, two arrays (N, A).
 
-    points: (C, m); terms: (A, C), functions of `parameter` at the points; values: (N, C), whose magnitudes are used.
+    N call paths, A terms, C points, m parameters. points: (C, m); terms: (A, C), functions of `parameter` at the
+    points; values: (N, C), whose magnitudes are used.
     """
     logs = np.log(np.maximum(points, 1e-300))
     top = np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-300)
@@ -61,7 +63,10 @@ def _left(columns: FloatArray, target: FloatArray) -> FloatArray:
 
 
 def _polynomials(logs: FloatArray) -> FloatArray:
-    """Return polynomials (B, C) in the logarithms (C, m), of the highest degree that leaves degrees of freedom."""
+    """Return the monomials (B, C) of polynomials in the logarithms (C, m - 1) of the other parameters.
+
+    The degree is the highest one, up to SCATTERED_DEGREE, with SCATTERED_POINTS points per coefficient of a and b.
+    """
     low, high = logs.min(axis=0), logs.max(axis=0)
     inside = (2.0 * logs - low - high) / np.where(high > low, high - low, 1.0)
     found = [np.ones(len(logs))]

@@ -2,7 +2,10 @@
 """Short lists of hypotheses for noisy values, ranked by closed-form errors before any precise fit.
 
 Sums over points are matrix products over all call paths at once; each hypothesis only needs a small Cholesky
-factorization. Ranks are reliable if errors are well above the rounding of normal equations (1e-6), as for noise.
+factorization. The order is reliable if relative errors are well above the rounding of normal equations (1e-6). Errors
+due to noise are.
+
+Shapes: N call paths, C points, A terms of one parameter, m parameters; L lines of c points each.
 """
 
 from __future__ import annotations
@@ -23,10 +26,11 @@ from .weights import relative_weights
 def sweep_errors(
     fixed: FloatArray, present: NDArray[np.bool_], terms: FloatArray, values: FloatArray, weights: FloatArray
 ) -> tuple[Solution, Solution]:
-    """Solve all hypotheses that differ in the term of one parameter, with and without a constant.
+    """Solve A hypotheses of K products that differ in the term of one parameter only.
 
-    fixed: (N, K, C) products without the factor of the parameter; present: (K,) which of them contain this factor;
-    terms: (A, C). Returns coefficients (N, A, K or K + 1) and explained squares (N, A) of both.
+    fixed: (N, K, C), the products without the factor of the parameter; present: (K,) which products contain this
+    factor; terms: (A, C), the choices of the factor; values, weights: (N, C). Returns the solutions with a constant
+    (first coefficient) and without it: coefficients, K + 1 or K arrays (N, A), and explained squares (N, A).
     """
     values, weights = of_size_one(values, weights)
     squares = weights**2
@@ -48,11 +52,12 @@ def sweep_errors(
 
 
 def line_squares(terms: FloatArray, values: FloatArray, nonnegative: bool) -> tuple[FloatArray, FloatArray]:
-    """Return the relative squared errors (N, A) of c0 + c1·term and of c1·term over lines at the same places.
+    """Return the relative squared errors (N, A) of c0 + c1·term, and of c1·term, summed over L lines.
 
-    Each line has separate coefficients. terms: (A, c); values: (N, L, c). All lines of a call path have the same
-    weights, from their mean profile, so only the scatter matrix (c, c) of the lines is needed. If a coefficient of the
-    sum of all lines would be negative although that is not allowed, the fit only uses the other coefficient.
+    terms: (A, c); values: (N, L, c). All lines have points at the same c values of the parameter, and each line has
+    separate coefficients. The lines of a call path share the weights, which come from their mean profile, so the
+    matrix (c, c) of products of values is sufficient. nonnegative: if c0 or c1 would be negative in a fit to the sum of
+    the lines, the error is that of the other coefficient alone.
     """
     size = np.abs(values).mean(axis=2, keepdims=True)
     values = values / np.where(size > 0, size, 1.0)
@@ -61,7 +66,7 @@ def line_squares(terms: FloatArray, values: FloatArray, nonnegative: bool) -> tu
     constant = weights / np.sqrt((weights**2).sum(axis=1, keepdims=True))
     height = values @ constant[:, :, None]
     everything, level = values.sum(axis=1), height[:, :, 0].sum(axis=1, keepdims=True)
-    # squares along columns terms·weights are sums over products of two terms
+    # The explained square of a term is a sum over the products of its values at two points.
     products = (terms[:, :, None] * terms[:, None]).reshape(len(terms), -1).T
 
     def along(values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -77,7 +82,7 @@ def line_squares(terms: FloatArray, values: FloatArray, nonnegative: bool) -> tu
     found = np.maximum(flat - explained / length, 1e-24 * total)
     if nonnegative:
         up = (weights * everything) @ terms.T - share * level
-        # the sum of all lines ≈ c0·constant + c1·column, in units of the length of the constant
+        # fit of the sum of all lines: c0 < 0 if level·length < up·share, c1 < 0 if up < 0
         found = np.where(level * length < up * share, pure, found)
         found = np.where(up < 0, np.maximum(flat, 1e-24 * total), found)
     return found, pure
@@ -86,11 +91,12 @@ def line_squares(terms: FloatArray, values: FloatArray, nonnegative: bool) -> tu
 def set_squares(
     terms: FloatArray, paired: NDArray[np.int64], values: FloatArray, weights: FloatArray
 ) -> list[tuple[FloatArray, NDArray[np.bool_]]]:
-    """Return the weighted squared errors of c0 + c1·term (N, A), and of c0 + c1·a + c2·b for all pairs of `paired`.
+    """Return weighted squared errors over lines: (N, A) of c0 + c1·term, and (N, pairs) of c0 + c1·a + c2·b.
 
-    Each line at the same places has separate coefficients. terms: (A, c); values, weights: (N, L, c). As in
-    line_squares, all lines of a call path have the same profile of weights. A factor per line adapts it to the weights
-    of the line. Also returns where a coefficient of the sum of all lines is negative.
+    terms: (A, c); values, weights: (N, L, c); paired: the terms that are combined, in all pairs a, b. As in
+    line_squares, each line has separate coefficients, and the lines of a call path share a profile of weights; here a
+    factor per line adapts the profile to the weights of the line. With each array of errors comes a mask: where c1 or
+    c2 is negative in a fit to the sum of all lines.
     """
     common, values = _profile(values, weights)
     constant = common / np.sqrt((common**2).sum(axis=1, keepdims=True))
@@ -122,7 +128,7 @@ def set_squares(
 
 
 def pure_squares(terms: FloatArray, values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the weighted squared errors of c·term (N, A), without a constant, otherwise as in set_squares."""
+    """Return the weighted squared errors (N, A) of c·term without a constant; arguments as in set_squares."""
     common, values = _profile(values, weights)
     columns = terms * common[:, None]
     columns /= np.maximum(np.sqrt(np.einsum("nac,nac->na", columns, columns)), 1e-300)[:, :, None]
@@ -133,7 +139,10 @@ def pure_squares(terms: FloatArray, values: FloatArray, weights: FloatArray) -> 
 
 
 def _profile(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the weights (N, c) of the common profile of lines (N, L, c), and the weighted values."""
+    """Return the weights (N, c) that the lines of a call path share, and the values (N, L, c) times these weights.
+
+    The values of each line are divided by its mean 1/weight, so that all lines have the same size.
+    """
     scale = (1.0 / weights).mean(axis=2, keepdims=True)
     common = 1.0 / (1.0 / weights / scale).mean(axis=1)
     return common, values / scale * common[:, None]
@@ -142,10 +151,10 @@ def _profile(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, Float
 def pair_squares(
     terms: FloatArray, values: FloatArray, weights: FloatArray, pairs: NDArray[np.int64], constant: bool
 ) -> tuple[FloatArray, list[NDArray[np.bool_]]]:
-    """Return the weighted squared errors (N, P) of sums of two of the terms, with or without a constant.
+    """Return the weighted squared errors (N, P) of sums of two terms, with a constant if `constant`.
 
-    terms: (N, A, C) and values: (N, C), both times the weights (N, C); pairs: (2, P). Also returns where (N, P) the
-    coefficients are not negative, the constant first if there is one.
+    terms: (N, A, C) and values: (N, C), both already multiplied by the weights (N, C); pairs: (2, P), numbers of the
+    terms. Also returns one mask (N, P) per coefficient, that of the constant first: where it is not negative.
     """
     flat = weights / np.sqrt((weights**2).sum(axis=1, keepdims=True))
     height, along = (values * flat).sum(axis=1, keepdims=True), (terms @ flat[:, :, None])[:, :, 0]
@@ -173,9 +182,10 @@ def pair_squares(
 
 @lru_cache(maxsize=64)
 def combinations_of(parameters: int, depth: int, width: int) -> Subsets:
-    """Return all forms with `width` products and all choices of `depth` terms per parameter, (S, width).
+    """Return all hypotheses (S, width) of `width` products, with one of `depth` terms for each parameter of a form.
 
-    Numbers refer to `product_grid`; 0 is the constant.
+    A form (library.forms) tells which parameters each product contains. Each product is given as its row in
+    `product_grid`; row 0 is the constant.
     """
     base = depth + 1
     place = [base ** (parameters - 1 - parameter) for parameter in range(parameters)]
@@ -192,12 +202,15 @@ def combinations_of(parameters: int, depth: int, width: int) -> Subsets:
 
 @lru_cache(maxsize=64)
 def product_grid(parameters: int, depth: int) -> NDArray[np.int64]:
-    """Return the rank of the term of each parameter in each product, (products, m). -1 is no term."""
+    """Return all products (products, m) of at most one term per parameter.
+
+    Each entry is the place of the term in a list of the `depth` best terms of the parameter; -1 means no term.
+    """
     return np.array(list(product(range(-1, depth), repeat=parameters)), dtype=np.int64)
 
 
 def lowest(scores: FloatArray, number: int) -> NDArray[np.int64]:
-    """Return the columns of the lowest scores of each row, unordered."""
+    """Return the columns of the `number` lowest scores of each row, in any order."""
     number = min(number, scores.shape[1])
     if number == scores.shape[1]:
         return np.broadcast_to(np.arange(number), scores.shape)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Least squares over all small subsets of a few columns, from the Gram matrix of each call path in closed form.
+"""Least squares over all small subsets of a few columns, in closed form from the Gram matrix of each call path.
 
-The results are only for ranking, because normal equations lose half of the digits. Selected subsets are fitted again
-(fitter.fit).
+The results only rank the subsets, because normal equations lose half of the digits. Selected subsets are fitted again
+(fitter.fit). "Explained squares" are the part of Σ (weights·values)² that a fit removes.
+
+Shapes: N call paths, K columns, C points, S subsets of k columns. Column 0 is usually the constant.
 """
 
 from __future__ import annotations
@@ -16,16 +18,16 @@ from ...experiment import FloatArray
 from ..calibration import RIDGE
 
 Subsets = NDArray[np.int64]
-# Coefficients, an array (N, S) each, and explained squares (N, S).
+# One array (N, S) per coefficient, and explained squares (N, S).
 Solution = tuple[list[FloatArray], FloatArray]
-# Diagonals, entries left of them, and right-hand sides: one array per entry of the matrices.
+# Symmetric systems: diagonals, entries left of the diagonal by row, right-hand sides. Each entry is an array (N, S).
 _Systems = tuple[list[FloatArray], list[list[FloatArray]], list[FloatArray]]
 
 
 def gram(columns: FloatArray, values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the Gram matrix (N, K, K), the products with the values (N, K), and their square (N,), all weighted.
+    """Return the weighted Gram matrix (N, K, K), the products (N, K) with the values, and Σ (weights·values)² (N,).
 
-    columns: (N, K, C); values, weights: (N, C).
+    columns: (N, K, C); values, weights: (N, C). The products are relative to the largest value (`of_size_one`).
     """
     values, weights = of_size_one(values, weights)
     weighted = columns * weights[:, None, :]
@@ -35,9 +37,10 @@ def gram(columns: FloatArray, values: FloatArray, weights: FloatArray) -> tuple[
 
 
 def of_size_one(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return values (N, C) relative to their largest, so that squares do not overflow, and the weights for them.
+    """Return values (N, C) divided by their largest magnitude, and weights multiplied by it.
 
-    Coefficients have the same unit; explained parts do not change.
+    Squares of these values do not overflow. Coefficients become relative to the largest magnitude, too; explained
+    squares do not change.
     """
     top = np.abs(values).max(axis=1, keepdims=True)
     top = np.where(top > 0, top, 1.0)
@@ -50,7 +53,10 @@ def solve(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> tuple[Floa
 
 
 def solve_both(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> tuple[Solution, Solution]:
-    """Solve for subsets (1, S, k) or (N, S, k) of columns, with and without an additional first column (a constant)."""
+    """Solve for subsets (1, S, k) or (N, S, k) of the columns, with column 0 (the constant) in addition, and without.
+
+    matrix, right: of `gram`. The coefficient of the constant is the first one.
+    """
     with_last = np.concatenate([subsets, np.zeros((*subsets.shape[:2], 1), dtype=np.int64)], axis=2)
     return cholesky_both(*_systems(matrix, right, with_last))
 
@@ -75,7 +81,10 @@ def _systems(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> _System
 def solve_shared(
     table: FloatArray, subsets: Subsets, values: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the same for subsets (S, k) of columns (K, C) common to all call paths, whose sums are matrix products."""
+    """Return the same as `solve` for columns (K, C) in `table` that are common to all call paths.
+
+    Sums over points are then matrix products. subsets: (S, k); values, weights: (N, C).
+    """
     values, weights = of_size_one(values, weights)
     squares = weights**2
     width = subsets.shape[1]
@@ -94,7 +103,7 @@ def _stacked(solution: Solution) -> tuple[FloatArray, FloatArray]:
 
 
 def cholesky(diagonal: list[FloatArray], cross: list[list[FloatArray]], right: list[FloatArray]) -> Solution:
-    """Solve many small systems at once: one array (N, S) or (N, 1) per entry of the matrices."""
+    """Solve many small symmetric systems at once. Each entry of the matrices is an array (N, S) or (N, 1)."""
     norm, lower, forward = _forward(diagonal, cross, right)
     return _backward(norm, lower, forward), _squares(forward)
 
@@ -102,9 +111,9 @@ def cholesky(diagonal: list[FloatArray], cross: list[list[FloatArray]], right: l
 def cholesky_both(
     diagonal: list[FloatArray], cross: list[list[FloatArray]], right: list[FloatArray]
 ) -> tuple[Solution, Solution]:
-    """Solve many small systems with and without their last column, a constant, by one factorization.
+    """Solve many small systems with their last column, a constant, and without it, by one factorization.
 
-    The coefficient of the constant is the first one in the solution with it.
+    In the solution with the constant, its coefficient is the first one.
     """
     norm, lower, forward = _forward(diagonal, cross, right)
     *others, constant = _backward(norm, lower, forward)
@@ -116,9 +125,10 @@ def cholesky_both(
 def _forward(
     diagonal: list[FloatArray], cross: list[list[FloatArray]], right: list[FloatArray]
 ) -> tuple[list[FloatArray], list[list[FloatArray]], list[FloatArray]]:
-    """Return scale factors that make diagonals 1, rows of lower triangles with inverse diagonals, and their solutions.
+    """Return the Cholesky factorization of systems scaled to a diagonal of 1, and its forward substitution.
 
-    The first of the inverse diagonals is 1 and not used.
+    Three lists: the scale factors; the rows of the lower triangle, with the inverse of each entry of its diagonal; the
+    solution of lower·forward = right. The first inverse is 1 and not used.
     """
     norm = [1.0 / np.sqrt(np.maximum(entry, 1e-300)) for entry in diagonal]
     lower: list[list[FloatArray]] = []
@@ -155,7 +165,6 @@ def _backward(norm: list[FloatArray], lower: list[list[FloatArray]], forward: li
 
 
 def _squares(parts: list[FloatArray]) -> FloatArray:
-    """Return the sum of the squares of parts."""
     total = np.zeros(np.broadcast_shapes(*(part.shape for part in parts)))
     for part in parts:
         total = total + part * part
@@ -163,9 +172,9 @@ def _squares(parts: list[FloatArray]) -> FloatArray:
 
 
 def extended(pairs: Subsets, number: int) -> Subsets:
-    """Return all sets of three made of `pairs` (P, 2) and a third column from 1 to `number`, (P · number, 3).
+    """Return all sets (P · number, 3) of one of `pairs` (P, 2) and a third column from 1 to `number`.
 
-    Sets with repeated columns are invalid; the caller rejects them.
+    In some sets the third column is one of the pair; the caller must reject them.
     """
     third = np.tile(np.arange(1, number + 1), len(pairs))[:, None]
     return np.concatenate([np.repeat(pairs, number, axis=0), third], axis=1)

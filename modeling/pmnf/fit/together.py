@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Least squares for noisy values: hypotheses of different sizes together, with and without a constant.
+"""Least squares for noisy values: fit hypotheses with different numbers of products at once.
 
 As in fitter.fit, the modified Gram-Schmidt process makes columns orthogonal, but only once, which is enough for noisy
-values. Missing products are columns of zeros. The constant comes last, so that the fit without it is an intermediate
-result.
+values. Missing products are columns of zeros. The constant is the last column, so that it can be left out if its
+coefficient would be negative.
+
+Shapes: M hypotheses (one per call path), K products, C points, m parameters.
 """
 
 from __future__ import annotations
@@ -27,12 +29,13 @@ def fit_together(
     constant: _Flags,
     nonnegative: bool,
 ) -> Fitted:
-    """Fit a constant, where `constant` (M,), and products to `values` (M, C), minimizing Σ (weights·(values - model))².
+    """Fit M hypotheses, each to the values (C,) of one call path, minimizing Σ (weights·(values - model))².
 
-    specification: (M, K, m); products that are -1 throughout are missing. nonnegative: if the constant is negative, the
-    hypothesis is fitted without it; hypotheses with other negative coefficients are rejected. As smaller hypotheses are
-    candidates, too, the best remaining one is the best nonnegative one. Returns M hypotheses, one per call path, with
-    the errors of fitter.Fits except the largest residuals.
+    specification: (M, K, m); a product of which all entries are -1 is missing. values, weights: (M, C). constant: (M,)
+    which hypotheses have a constant. nonnegative: a constant that would be negative is left out, and hypotheses with
+    another coefficient that is not positive are rejected (errors inf). Their smaller variants are candidates, too, so
+    the best nonnegative hypothesis remains. The result has the shapes of N = M, H = 1. Its errors are defined in
+    fitter.Fits, but `worst` is the root mean square residual instead of the largest residual.
     """
     number, width = specification.shape[:2]
     points = values.shape[1]
@@ -61,13 +64,15 @@ def fit_together(
 
 
 def _solve(columns: FloatArray, present: _Flags, nonnegative: bool) -> tuple[FloatArray, FloatArray]:
-    """Return coefficients (M, 1 + K), NaN for dependent columns, and errors (2, M) as in fitter.Fits, inf there.
+    """Return coefficients (M, 1 + K), the constant first, and errors (2, M): residual and left_out of fitter.Fits.
 
-    columns: (K + 2, M, C) times the weights: products, constant, values; they are overwritten. present: (K + 1, M).
+    For linearly dependent columns, coefficients are NaN and errors inf. columns: (K + 2, M, C), weighted, in the order
+    products, constant, values; they are overwritten. present: (K + 1, M), which products and constants are used.
     """
     last, points = len(present) - 1, columns.shape[2]
     least = DEPENDENT * np.sqrt(np.einsum("jmc,jmc->jm", columns[:-1], columns[:-1]))
-    triangle = np.empty((last + 2, last + 2, columns.shape[1]))  # of rows: the part of each column along earlier ones
+    # [k, j, hypothesis]: the part of column j along the direction of column k, for j >= k
+    triangle = np.empty((last + 2, last + 2, columns.shape[1]))
     dependent = np.zeros(columns.shape[1], dtype=bool)
     for k in range(last + 1):
         column = columns[k]

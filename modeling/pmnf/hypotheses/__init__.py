@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypotheses as arrays: the library of functions, their values at the points, pools of fitted ones."""
+"""Hypotheses as arrays: the library of terms, the terms at the points, and pools of fitted hypotheses."""

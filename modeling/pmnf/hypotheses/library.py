@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library of hypotheses: functions of one parameter, and their combinations for several parameters."""
+"""The library of hypotheses: terms, which are functions of one parameter, and their combinations.
+
+A product has at most one term per parameter. A hypothesis is a sum of products, with or without a constant.
+"""
 
 from __future__ import annotations
 
@@ -31,24 +34,28 @@ def _fractions(text: str) -> tuple[Fraction, ...]:
     return tuple(map(Fraction, text.split()))
 
 
-# The sets I and J of the noise-resilient priors paper, equation (2), which are also the preset of Extra-P.
+# The sets I and J in equation (2) of de Morais et al., Denoising Application Performance Models with Noise-Resilient
+# Priors, which are also the preset of Extra-P.
 EXPONENTS = _fractions("0 1/4 1/3 1/2 2/3 3/4 4/5 1 5/4 4/3 3/2 5/3 7/4 2 9/4 7/3 5/2 8/3 11/4 3")
 LOGARITHMS = (0, 1, 2)
-# Strong scaling: shared work falls like 1/x or, for surfaces of blocks, like x^(-2/3).
+# Strong scaling: the work per process falls like 1/x, or like x^(-2/3) if it is on the surface of a block.
 NEGATIVE = _fractions("-1/3 -1/2 -2/3 -1 -4/3 -3/2 -2 -3")
 
 
 @dataclass(frozen=True, slots=True)
 class SimpleTerm:
-    """x^exponent · log2^log(x) of one parameter, with its complexity (`cost`)."""
+    """The term x^exponent · log2(x)^log of one parameter x.
+
+    cost: the complexity, which criteria count as a penalty (`make_term`). power: the exponent as a float.
+    """
 
     exponent: Fraction
     log: int
     cost: float = field(compare=False)
-    power: float = field(compare=False)  # the exponent as a number
+    power: float = field(compare=False)
 
     def factor(self, parameter: str) -> Factor:
-        """Return the factor of a term of `parameter`."""
+        """Return this term as a factor with the name of its parameter."""
         return Factor(parameter, self.exponent, self.log)
 
     @property
@@ -58,12 +65,12 @@ class SimpleTerm:
 
     @property
     def order(self) -> float:
-        """Return the growth: the exponent plus a tenth per logarithm."""
+        """Return a number by which terms are ordered by growth: the exponent plus 0.1 per logarithm."""
         return self.power + 0.1 * self.log
 
 
 def make_term(exponent: Fraction, log: int) -> SimpleTerm:
-    """Return the term with its cost."""
+    """Return the term x^exponent · log2(x)^log with its complexity, from the constants in calibration."""
     cost = DENOMINATOR_COMPLEXITY.get(exponent.denominator, OTHER_DENOMINATOR_COMPLEXITY)
     if recursion_of(exponent):
         cost = RECURSION_COMPLEXITY
@@ -78,16 +85,17 @@ def make_term(exponent: Fraction, log: int) -> SimpleTerm:
     return SimpleTerm(exponent, log, cost, float(exponent))
 
 
-# The work of each process for its share, and per step of a tree of processes (merging runs) or of a sorting network,
-# which has log2(p)·(log2(p) + 1)/2 steps.
+# The work of a process for its share 1/p of a total; the same in each of log2(p) steps of a tree of processes; the same
+# in each of the log2(p)·(log2(p) + 1)/2 steps of a sorting network.
 SHARED: tuple[Exponents, ...] = ((Fraction(-1), 0), (Fraction(-1), 1), (Fraction(-1), 2))
 
 
 @dataclass(frozen=True)
 class Library:
-    """The available terms; the default is the set of Extra-P with some negative exponents.
+    """The available terms; the default is the set of Extra-P and some negative exponents.
 
-    products: whether powers are multiplied with logarithms, or each stands alone.
+    exponents, logarithms: the powers i of x and j of log2(x). negative: exponents below 0. products: whether terms
+    contain both a power and a logarithm, x^i·log2(x)^j.
     """
 
     exponents: tuple[Fraction, ...] = EXPONENTS
@@ -96,7 +104,7 @@ class Library:
     products: bool = True
 
     def __post_init__(self) -> None:
-        """Raise an error for empty sets."""
+        """Raise ModelingError if there are no exponents or logarithms, or for a negative power of a logarithm."""
         if not self.exponents or not self.logarithms:
             raise ModelingError("the library of hypotheses needs at least one exponent and one logarithm")
         if any(log < 0 for log in self.logarithms):
@@ -111,9 +119,10 @@ class Library:
         return hash((self.exponents, self.logarithms, self.negative, self.products))
 
     def terms(self, values: FloatArray) -> tuple[SimpleTerm, ...]:
-        """Return the terms that are defined and distinct at the parameter values `values`.
+        """Return the terms that can be used at these values of a parameter.
 
-        Logarithms are left out if a value is below 1, where they change their sign (as in Extra-P).
+        If a value is below 1, where logarithms are negative, terms with logarithms are left out (as in Extra-P).
+        Negative exponents are left out if a value is 0.
         """
         low = float(values.min()) if values.size else 1.0
         return _terms(self, low >= 1.0, low > 0.0)
@@ -134,7 +143,7 @@ def _terms(library: Library, with_logs: bool, with_negative: bool) -> tuple[Simp
 
 
 def term_columns(terms: Sequence[SimpleTerm], values: FloatArray) -> FloatArray:
-    """Return the terms at `values`, shape (len(values), terms)."""
+    """Return the terms at the parameter values `values` (V,), shape (V, terms)."""
     exponents = np.array([term.power for term in terms])
     logarithms = np.array([term.log for term in terms])
     columns: FloatArray = values[:, None] ** exponents
@@ -148,10 +157,11 @@ Form = tuple[tuple[int, ...], ...]  # a sum of products; each product a sorted t
 
 @lru_cache(maxsize=32)
 def forms(parameters: int) -> tuple[Form, ...]:
-    """Return the ways to combine one function per parameter: sums of products of subsets, without the constant.
+    """Return the forms: the ways to combine one function per parameter to a sum of products, without the constant.
 
-    These are all partitions of all subsets (every parameter at most once: a·b, a+b, a+b·c …), and all pairs of
-    different products such as a + a·b. For two parameters: {}, a, b, a·b, a+b, a+ab, b+ab and a+b+ab.
+    There are two kinds. In the first, each parameter occurs at most once: a·b, a+b, a+b·c (all partitions of all
+    subsets). The second, for up to four parameters, are the sums of two different products, such as a + a·b. For two
+    parameters a and b, the forms are: none, a, b, a·b, a+b, a+ab, b+ab and a+b+ab.
     """
     names = tuple(range(parameters))
     found: dict[Form, None] = {}

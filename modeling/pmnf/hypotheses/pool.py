@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fitted hypotheses of many call paths, and the best of each of them."""
+"""Fitted hypotheses of many call paths, and pools of the best hypotheses of each call path.
+
+Shapes: N call paths, H or P hypotheses per call path, K products per hypothesis, m parameters.
+"""
 
 from __future__ import annotations
 
@@ -18,24 +21,30 @@ _Number = TypeVar("_Number", bound=np.generic)
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Hypotheses fitted to call paths; coefficients[..., 0] is the constant. Rejected hypotheses have residual inf."""
+    """Hypotheses fitted to call paths. Rejected hypotheses have residual inf.
 
-    specification: Specification  # (N, H, K, m) or (H, K, m)
-    coefficients: FloatArray  # (N, H, 1 + K), of the scaled columns
+    specification: (N, H, K, m), or (H, K, m) if all call paths have the same hypotheses. coefficients: (N, H, 1 + K),
+    the constant first. They belong to the scaled columns of Tables: divide the others by Tables.divisor.
+    residual, left_out, worst: (N, H), the errors of fitter.Fits.
+    """
+
+    specification: Specification
+    coefficients: FloatArray
     residual: FloatArray
     left_out: FloatArray
     worst: FloatArray
 
     def rows(self, rows: NDArray[np.bool_]) -> Fitted:
-        """Return the hypotheses of some call paths, if each call path has separate hypotheses."""
+        """Return the hypotheses of the call paths in the mask `rows` (N,). Needs a specification (N, H, K, m)."""
         return Fitted(*(array[rows] for array in vars(self).values()))
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The best hypotheses of every call path, best first. Missing ones have score inf.
+    """The P best hypotheses of every call path, best first. Missing hypotheses have score inf.
 
-    specification: (N, P, K, m); coefficients: (N, P, 1 + K); residual, left_out, score: (N, P).
+    specification: (N, P, K, m); coefficients: (N, P, 1 + K), as in Fitted; residual, left_out: (N, P); score: (N, P),
+    lower is better.
     """
 
     specification: Specification
@@ -45,23 +54,31 @@ class Pool:
     score: FloatArray
 
     def rows(self, rows: NDArray[np.bool_] | tuple[Any, Any]) -> Pool:
-        """Return the pool of some call paths, or of some hypotheses of each."""
+        """Return the pool of the call paths in a mask (N,).
+
+        A tuple (call paths, hypotheses), as for indexing in NumPy, selects hypotheses, too.
+        """
         return Pool(*(array[rows] for array in vars(self).values()))
 
     def followed_by(self, other: Pool) -> Pool:
-        """Return the pool of these and other call paths, padded to equal numbers of hypotheses and products."""
+        """Return the pool of the call paths of both pools, which must have the same numbers P and K."""
         return Pool(*map(np.concatenate, zip(vars(self).values(), vars(other).values(), strict=True)))
 
     @property
     def fitted(self) -> Fitted:
-        """Return the hypotheses as fits, without their largest residuals."""
+        """Return the hypotheses as Fitted.
+
+        A pool does not keep the largest residuals; `worst` is the root mean square residual instead.
+        """
         return Fitted(self.specification, self.coefficients, self.residual, self.left_out, self.residual)
 
 
 def of_each_form(pool: Pool) -> Iterator[tuple[int, bool, NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the hypotheses of a pool in groups of equal shape, small ones first.
+    """Yield groups of hypotheses with the same number of products, and all with or all without a constant.
 
-    A group has a number of products, whether it has a constant, and its call paths and ranks (M,).
+    Yields (number of products, whether there is a constant, path, place): hypothesis i of the group is that of call
+    path path[i] at place[i] of the pool; both (M,). Groups with few products come first. Missing hypotheses and those
+    without product and constant are left out.
     """
     widths = (pool.specification >= 0).any(axis=3).sum(axis=2)
     keys = np.where(np.isfinite(pool.score), 2 * widths + (pool.coefficients[:, :, 0] != 0.0), 0)
@@ -78,12 +95,15 @@ def _empty(paths: int, size: int, width: int, parameters: int) -> Pool:
 
 
 def nothing(paths: int, parameters: int) -> Pool:
-    """Return a pool without any hypothesis."""
+    """Return a pool of `paths` call paths without any hypothesis."""
     return _empty(paths, 1, 0, parameters)
 
 
 def spread(pool: Pool, rows: NDArray[np.bool_]) -> Pool:
-    """Return the pool of some call paths as a pool of all; the other call paths have no hypothesis."""
+    """Return a pool of all N call paths in which the call paths of the mask `rows` (N,) have the hypotheses of `pool`.
+
+    pool: of these call paths only. The other call paths have no hypothesis.
+    """
     result = _empty(rows.size, *pool.specification.shape[1:])
     for target, source in zip(vars(result).values(), vars(pool).values(), strict=True):
         target[rows] = source
@@ -91,7 +111,10 @@ def spread(pool: Pool, rows: NDArray[np.bool_]) -> Pool:
 
 
 def replaced(pool: Pool, rows: NDArray[np.bool_], found: Pool) -> Pool:
-    """Return the pool with the hypotheses `found` for some call paths instead of theirs."""
+    """Return the pool in which the call paths of the mask `rows` (N,) have the hypotheses of `found` instead.
+
+    found: a pool of these call paths only. The result is padded to the larger numbers of hypotheses and products.
+    """
     width = max(pool.specification.shape[2], found.specification.shape[2])
     size = max(pool.score.shape[1], found.score.shape[1])
     result = _empty(rows.size, size, width, pool.specification.shape[3])
@@ -105,7 +128,7 @@ def replaced(pool: Pool, rows: NDArray[np.bool_], found: Pool) -> Pool:
 
 
 def to_pool(fitted: Fitted, scores: FloatArray, size: int) -> Pool:
-    """Return the `size` best hypotheses of each call path."""
+    """Return a pool of the `size` best hypotheses of each call path. scores: (N, H), lower is better."""
     size = min(size, scores.shape[1])
     everything = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
     best = np.argpartition(scores, size - 1, axis=1)[:, :size] if size < scores.shape[1] else everything
@@ -117,7 +140,11 @@ def to_pool(fitted: Fitted, scores: FloatArray, size: int) -> Pool:
 
 
 def ranked(path: NDArray[np.int64], fitted: Fitted, scores: FloatArray, paths: int, size: int) -> Pool:
-    """Return the `size` best of hypotheses (M, 1, K, m) of call paths `path` (M,), for all N `paths`; scores: (M,)."""
+    """Return a pool of `paths` call paths with the `size` best hypotheses of each.
+
+    fitted: M hypotheses, specification (M, 1, K, m). Hypothesis i belongs to call path path[i] and has scores[i]; both
+    (M,). Lower scores are better; hypotheses with infinite scores are left out.
+    """
     order = np.flatnonzero(np.isfinite(scores))
     order = order[np.argsort(scores[order], kind="stable")]
     small = path[order].astype(np.min_scalar_type(paths))  # 16 bits use a radix sort, which is faster
@@ -136,7 +163,10 @@ def ranked(path: NDArray[np.int64], fitted: Fitted, scores: FloatArray, paths: i
 
 
 def merge(pools: Sequence[Pool], size: int) -> Pool:
-    """Return the best of several pools of the same call paths, padded to the largest number of products."""
+    """Return the `size` best hypotheses of each call path out of several pools of the same call paths.
+
+    Hypotheses with fewer products are padded.
+    """
     if len(pools) == 1:
         return pools[0].rows((slice(None), slice(0, size)))
     width = max(pool.specification.shape[2] for pool in pools)
@@ -148,22 +178,22 @@ def merge(pools: Sequence[Pool], size: int) -> Pool:
 
 
 def best_first(pool: Pool, size: int) -> Pool:
-    """Return the `size` best hypotheses of each call path in the order of their scores."""
+    """Return the `size` best hypotheses of each call path, lowest score first."""
     order = np.argsort(pool.score, axis=1, kind="stable")[:, :size]
     return pool.rows((np.arange(order.shape[0])[:, None], order))
 
 
 def widened(specifications: Sequence[Specification], products: int) -> Specification:
-    """Concatenate hypotheses whose numbers of products, the length of the axis `products`, may differ.
+    """Concatenate specifications along the axis of the hypotheses, which precedes the axis number `products`.
 
-    They are concatenated along the previous axis, and padded with missing products.
+    Hypotheses with fewer products are padded with missing ones (-1).
     """
     width = max(own.shape[products] for own in specifications)
     return np.concatenate([_pad(own, products, width, -1) for own in specifications], axis=products - 1)
 
 
 def _pad(array: NDArray[_Number], axis: int, width: int, value: int) -> NDArray[_Number]:
-    """Return the array padded with `value` along an axis, up to a width."""
+    """Return the array, padded with `value` at the end of an axis up to the length `width`."""
     missing = width - array.shape[axis]
     if not missing:
         return array

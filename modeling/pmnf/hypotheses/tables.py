@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypotheses as arrays: each is a sum of products of terms, common to all call paths or per call path."""
+"""Hypotheses as arrays: a hypothesis is a sum of products of terms, and terms are given by their numbers.
+
+Shapes: N call paths, C points, m parameters, K products per hypothesis, A terms of a parameter.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from numpy.typing import NDArray
 from ...experiment import FloatArray
 from .library import Library, SimpleTerm, term_columns
 
-# SimpleTerm numbers of one hypothesis, shape (..., K, m): K products, one term per parameter, -1 for none.
+# Numbers of the terms in hypotheses, shape (..., K, m): K products of one term per parameter; -1 is no term.
 Specification = NDArray[np.int16]
 
 
@@ -22,9 +25,10 @@ Specification = NDArray[np.int16]
 class Tables:
     """The terms of every parameter at the measured points.
 
-    columns[l] has shape (terms + 1, C); the last row is 1, so that term number -1 means "no factor". Each row is
-    divided by scale[l], its largest value, which keeps the fits well conditioned in any unit. twice[l] has the terms at
-    twice the largest value, not divided.
+    Each field has one entry per parameter. terms: the A terms. columns: (A + 1, C), the terms at the points; the last
+    row is 1, so that term number -1 means "no factor". Each row is divided by its largest value, which keeps the fits
+    well conditioned in any unit. scale: (A + 1,), these largest values. cost: (A + 1,), complexities. twice: (A + 1,),
+    the terms at twice the largest value of the parameter, not divided.
     """
 
     terms: tuple[tuple[SimpleTerm, ...], ...]
@@ -34,15 +38,15 @@ class Tables:
     twice: tuple[FloatArray, ...]
 
     def order(self, specification: Specification) -> FloatArray:
-        """Return the growth of the products of hypotheses, shape (..., K): exponents plus a tenth per logarithm."""
+        """Return the order (..., K) of each product: the sum of its exponents plus 0.1 per logarithm."""
         return reduce(np.add, self._of_terms(self._orders, specification))
 
     def order_of(self, parameter: int) -> FloatArray:
-        """Return the growth of the terms of one parameter, (A,)."""
+        """Return the order (A,) of the terms of one parameter: exponent plus 0.1 per logarithm."""
         return self._orders[parameter][:-1]
 
     def steepest(self, specification: Specification) -> FloatArray:
-        """Return the largest exponent of a parameter in the products of hypotheses, at least 0, shape (..., K)."""
+        """Return the largest exponent (..., K) of any parameter in each product, at least 0."""
         return np.maximum(reduce(np.maximum, self._of_terms(self._powers, specification)), 0.0)
 
     @cached_property
@@ -55,11 +59,11 @@ class Tables:
 
     @property
     def points(self) -> int:
-        """Number of measured points."""
+        """Return the number C of measured points."""
         return int(self.columns[0].shape[1])
 
     def part(self, points: NDArray[np.bool_], parameters: Sequence[int]) -> Tables:
-        """Return the tables of some of the parameters at some of the points (C,)."""
+        """Return the tables of the parameters with these numbers at the points in a mask (C,)."""
         return Tables(
             tuple(self.terms[i] for i in parameters),
             tuple(self.columns[i][:, points] for i in parameters),
@@ -69,19 +73,19 @@ class Tables:
         )
 
     def design(self, specification: Specification) -> FloatArray:
-        """Return the products of hypotheses, shape (..., K, C)."""
+        """Return the products (..., K, C) of hypotheses at the points, of scaled terms."""
         return reduce(np.multiply, self._of_terms(self.columns, specification))
 
     def divisor(self, specification: Specification) -> FloatArray:
-        """Return the scale factors of the products, shape (..., K)."""
+        """Return the number (..., K) by which each product in `design` was divided."""
         return reduce(np.multiply, self._of_terms(self.scale, specification))
 
     def further(self, specification: Specification) -> FloatArray:
-        """Return the products of hypotheses at twice the largest value of each parameter, shape (..., K)."""
+        """Return the products (..., K) at the point with twice the largest value of each parameter, not scaled."""
         return reduce(np.multiply, self._of_terms(self.twice, specification))
 
     def complexity(self, specification: Specification) -> FloatArray:
-        """Return the complexity of the terms of hypotheses, shape (...)."""
+        """Return the complexity (...) of hypotheses: the sum over all their terms."""
         total: FloatArray = reduce(np.add, self._of_terms(self.cost, specification)).sum(axis=-1)
         return total
 
@@ -90,7 +94,7 @@ class Tables:
 
 
 def make_tables(points: FloatArray, library: Library) -> Tables:
-    """Return the tables of `library` at `points` (C, m), cached and read-only."""
+    """Return the tables of `library` at `points` (C, m). They are cached, so their arrays are read-only."""
     count, parameters = points.shape
     return _tables_at(np.asarray(points, dtype=np.float64).tobytes(), (count, parameters), library)
 
@@ -117,7 +121,10 @@ def _tables_at(of_points: bytes, shape: tuple[int, int], library: Library) -> Ta
 
 
 def extended(tables: Tables, points: FloatArray, terms: tuple[SimpleTerm, ...]) -> Tables:
-    """Return the tables of one parameter with additional terms at points (C, 1); former terms keep their numbers."""
+    """Return the tables of a single parameter with additional terms; former terms keep their numbers.
+
+    points: (C, 1), the points of `tables`.
+    """
     column = points[:, 0]
     more = term_columns(terms, column).T
     scale = np.abs(more).max(axis=1)
@@ -137,7 +144,10 @@ def extended(tables: Tables, points: FloatArray, terms: tuple[SimpleTerm, ...]) 
 
 
 def tensor(terms: list[Specification], sizes: list[int]) -> Specification:
-    """Return all products of at most one term per parameter, (N, Q, m), the empty product left out."""
+    """Return all Q products (N, Q, m) of at most one term per parameter, without the empty product.
+
+    terms: for each parameter, numbers of terms (N, sizes[parameter]) for each call path.
+    """
     paths = terms[0].shape[0]
     columns = [[-1, *range(size)] for size in sizes]
     choices = [choice for choice in product(*columns) if any(index >= 0 for index in choice)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models as plain values: terms, models with their uncertainty, their text and JSON forms, and their distance."""
+"""Models as plain values: terms, models with their uncertainty, text and JSON of models, and their comparison."""
 
 from __future__ import annotations
 

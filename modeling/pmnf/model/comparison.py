@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute the difference of two models: exponent distance (ED) and relative error (RE)."""
+"""Compare two models: by the exponents of their leading terms, and by their values at a point."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from .model import Model
 class Comparison:
     """The difference of a model from another one.
 
-    exponents: per parameter the difference of the leading powers (this minus other). logarithms: likewise.
-    exponent_distance: ED, the largest absolute difference of leading powers over the parameters. relative_error: RE,
-    |this - other| / |other| at the point; infinite if only the other one is 0 there.
+    The leading term of a model dominates as one parameter x grows; it has the order x^i·log2(x)^j. exponents: for each
+    parameter, the difference of i (this model minus the other). logarithms: the difference of j. exponent_distance:
+    the largest absolute difference of i over the parameters. relative_error: |this - other|/|other| at the point;
+    0 if both are 0, infinite if only the other one is 0.
     """
 
     exponents: dict[str, float]
@@ -33,9 +34,10 @@ class Comparison:
 
 
 def compare(model: Model, other: Model, point: Sequence[float] | FloatArray) -> Comparison:
-    """Compare `model` with `other` (the truth, or the model of an earlier version) at `point`.
+    """Compare `model` with `other` (the truth, or the model of an earlier version of the program) at `point`.
 
-    Raises ModelingError if they have different parameters or no finite value at the point.
+    point: values in the order of the parameters of `model`. Raises ModelingError if the models have different
+    parameters, or if one of them has no finite value at the point.
     """
     if set(model.parameters) != set(other.parameters):
         mine, theirs = (", ".join(m.parameters) or "none" for m in (model, other))

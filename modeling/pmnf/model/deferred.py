@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tuples that are computed at their first use.
 
-Most objects of a fitted model describe its uncertainty: its covariance, its alternatives and their terms. Many callers
-compare, print or evaluate thousands of models without them, so they stay in the arrays of the fit until their first
-use.
+Most objects of a fitted model describe its uncertainty: covariance, alternatives, and terms of alternatives. Many
+callers compare, print or evaluate thousands of models without using them. They are therefore created from the arrays of
+the fit only when they are first used.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Item_co = TypeVar("Item_co", covariant=True)
 
 
 class Deferred(Sequence[Item_co]):
-    """A tuple `make(number)`, computed once; it compares, prints and is pickled like a tuple."""
+    """The tuple `make(number)`, computed at its first use. It compares, prints and is pickled like a tuple."""
 
     __slots__ = ("_known", "_make", "_number")
 
@@ -25,7 +25,7 @@ class Deferred(Sequence[Item_co]):
 
     @property
     def made(self) -> tuple[Item_co, ...]:
-        """Return the tuple."""
+        """Return the tuple, computed at the first call."""
         if self._make is not None:
             self._known = self._make(self._number)
             self._make = None  # free arrays that no model needs any more
@@ -46,11 +46,11 @@ class Deferred(Sequence[Item_co]):
         return len(self.made)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the other one is an equal tuple."""
+        """Return whether `other` is an equal tuple, deferred or not."""
         return self.made == (other.made if isinstance(other, Deferred) else other)
 
     def __hash__(self) -> int:
-        """Return an iterator over the tuple."""
+        """Return the hash of the tuple."""
         return hash(self.made)
 
     def __repr__(self) -> str:
@@ -58,5 +58,5 @@ class Deferred(Sequence[Item_co]):
         return repr(self.made)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the tuple, because another process does not have the arrays."""
+        """Pickle as a plain tuple, because another process does not have the arrays."""
         return tuple, (self.made,)

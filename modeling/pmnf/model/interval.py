@@ -13,10 +13,12 @@ LEVELS = (0.05, 0.95)
 
 
 def interval(values: Sequence[float], weights: Sequence[float], error: float) -> tuple[float, float]:
-    """Return the 90 % interval of a mixture of hypotheses with these `values`.
+    """Return (lower, upper), the 90 % interval of a mixture of hypotheses, which contains the first value.
 
-    The first hypothesis has the standard error `error`, and all have the same relative error. If all values are
-    positive, it is log-normal, because a deviation of an exponent changes a prediction by a factor.
+    values: the prediction of each hypothesis; weights: their posterior probabilities, up to a common factor; error: the
+    standard error of the first value. All hypotheses have the same relative standard error, at most MOST_DEVIATION. If
+    all values are positive, their errors are log-normal, because a deviation of an exponent changes a prediction by a
+    factor; otherwise they are normal.
     """
     first, size = values[0], max(map(abs, values)) or 1.0
     relative = min(error / abs(first), MOST_DEVIATION) if first else 0.0
@@ -26,7 +28,7 @@ def interval(values: Sequence[float], weights: Sequence[float], error: float) ->
         centres = [log(value) for value in values]
         low, high = mixture_quantiles(centres, [relative] * len(values), weights, LEVELS)
         lower, upper = exp(low), exp(min(high, LARGEST_LOGARITHM))
-    else:  # prevent an overflow of large numbers
+    else:  # values are divided by the largest one, so that large numbers do not overflow
         deviations = [max(abs(value) * relative, error if value == first else 0.0) / size for value in values]
         low, high = mixture_quantiles([value / size for value in values], deviations, weights, LEVELS)
         lower, upper = low * size, high * size
@@ -38,7 +40,10 @@ def interval(values: Sequence[float], weights: Sequence[float], error: float) ->
 def mixture_quantiles(
     means: Sequence[float], deviations: Sequence[float], weights: Sequence[float], levels: Sequence[float]
 ) -> list[float]:
-    """Return quantiles of a mixture of normal distributions; a deviation of 0 is a point mass."""
+    """Return the quantiles of a mixture of normal distributions at `levels` (probabilities), by bisection.
+
+    deviations: standard deviations; 0 is a distribution with a single value.
+    """
     total = sum(weights)
     lowest = min(m - 8.0 * d for m, d in zip(means, deviations, strict=True))
     highest = max(m + 8.0 * d for m, d in zip(means, deviations, strict=True))

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models in performance model normal form: f(x) = c0 + Σ c_k Π_l x_l^i log2^j(x_l) (Calotoiu et al., SC 2013)."""
+"""Models in performance model normal form: f(x) = c_0 + Σ_k c_k Π_l x_l^i_kl · log2(x_l)^j_kl for parameters x_l.
+
+Source: Calotoiu et al., Using Automated Performance Modeling to Find Scalability Bugs in Complex Codes, SC 2013. Terms
+may also contain other functions (term.py).
+"""
 
 from __future__ import annotations
 
@@ -17,18 +21,18 @@ from . import text
 from .interval import interval
 from .term import Exponents, Factor, Term, lead_exponents, sort_key
 
-# Sums below this part of the sizes of their terms are rounding.
+# A sum of coefficients counts as 0 if it is below this part of the sum of their magnitudes.
 _ROUNDED = 1e-14
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How well a model fits the points that it was made from. NaN where a number is not defined.
+    """How well a model fits the points to which it was fitted. Numbers that are not defined are NaN.
 
     smape: symmetric mean absolute percentage error, in %.
     rms_relative: root mean square of (value - model)/value.
-    r2, adjusted_r2: coefficient of determination, of the values themselves.
-    cross_validated: root mean square of the relative error of each point when it was left out.
+    r2, adjusted_r2: coefficient of determination of the unweighted values.
+    cross_validated: root mean square of the relative error at each point, by a fit to the other points.
     points: number of configurations.
     """
 
@@ -42,7 +46,10 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A predicted value with a 90 % interval; `extrapolates`: whether the point is outside the measured range."""
+    """A predicted value and its 90 % interval, lower .. upper, in the unit of the metric.
+
+    extrapolates: whether the point is outside the measured range of a parameter.
+    """
 
     value: float
     lower: float
@@ -52,9 +59,9 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Another hypothesis that explains the measurements nearly as well, with its posterior weight.
+    """Another hypothesis that explains the measurements nearly as well as the model.
 
-    hidden: the model with an additional term that the noise may hide.
+    weight: its posterior probability. hidden: whether it is the model with an additional term that the noise may hide.
     """
 
     weight: Real
@@ -65,15 +72,17 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Model:
-    """A function of named parameters in normal form.
+    """A function of named parameters in normal form: constant + Σ terms.
 
-    ranges: per parameter (lowest, highest) measured value; empty without measurements. covariance: of the coefficients,
-    the constant first, from the noise of the measurements; empty if exact. Further rows are all coefficients times the
-    deviations of their exponents of the first parameter, of the second, and so on, and at last the curvature in each
-    parameter: the uncertainty of growth. alternatives: nearly as likely hypotheses, without this one; the weights of
-    all, including this one, add up to 1. Both may be computed at their first use (`Deferred`). notes: notes for the
-    user, such as repetitions that differ. absent: values of parameters at which nothing is executed, with prediction 0.
-    The function holds at other values.
+    ranges: for each parameter, (lowest, highest) measured value; () without measurements.
+    covariance: of the K coefficients, the constant first; () if the model is exact. If the growth is uncertain, further
+    rows follow: for each parameter, the K coefficients times the deviations of their exponents; then, for each
+    parameter, the curvature of the whole (uncertainty.covariance).
+    alternatives: other likely hypotheses. Their weights and the weight of this one add up to 1.
+    notes: texts for the user, such as "repetitions differ".
+    absent: pairs (parameter, value). Where a parameter has this value, the call path is not executed and the prediction
+    is 0; constant and terms hold elsewhere.
+    Covariance and alternatives may be computed at their first use (`Deferred`).
     """
 
     parameters: tuple[str, ...]
@@ -87,15 +96,18 @@ class Model:
     absent: tuple[tuple[str, Real], ...] = ()
 
     def evaluate(self, points: FloatArray | Sequence[Sequence[float]]) -> FloatArray:
-        """Return the model at `points`, shape (points, parameters); result shape (points,)."""
+        """Return the values (C,) of the model at points (C, m), with m values in the order of the parameters.
+
+        Ignores `absent`. Raises ModelingError for other shapes, or if a value is not finite.
+        """
         return evaluate(self.parameters, self.constant, self.terms, points)
 
     def at(self, **values: float) -> float:
-        """Return the model at one point given by parameter names."""
+        """Return the value of the model at one point: at(p=8, n=64). Raises ModelingError as `evaluate`."""
         return float(self.evaluate([self.point(values)])[0])
 
     def point(self, values: Mapping[str, float]) -> tuple[float, ...]:
-        """Return `values` in the order of the parameters; ModelingError if names do not match."""
+        """Return `values` in the order of the parameters. Raises ModelingError if the names do not match."""
         missing = [name for name in self.parameters if name not in values]
         unknown = sorted(set(values) - set(self.parameters))
         if missing or unknown:
@@ -110,14 +122,14 @@ class Model:
         return any(not low <= float(x) <= high for x, (low, high) in zip(point, self.ranges, strict=False))
 
     def is_absent(self, point: Sequence[float]) -> bool:
-        """Return whether nothing is executed at a point, according to `absent`."""
+        """Return whether the call path is not executed at a point, according to `absent`."""
         return any(dict(zip(self.parameters, point, strict=True))[name] == value for name, value in self.absent)
 
     def predict(self, point: Sequence[float]) -> Prediction:
-        """Return the value of the model and the 90 % interval of the function at a point.
+        """Return the value of the model at a point and its 90 % interval, which always contains the value.
 
-        The interval comes from the posterior, a mixture of the nearly as likely hypotheses with their weights. Each has
-        the relative standard error of this model. The interval always contains the value.
+        The interval is that of the posterior distribution: a mixture of this model and its alternatives with their
+        weights, all with the relative standard error of this model. Raises ModelingError if a value is not finite.
         """
         if self.is_absent(point):
             return Prediction(0.0, 0.0, 0.0, False)
@@ -130,7 +142,7 @@ class Model:
         return Prediction(value, lower, upper, self.extrapolates(point))
 
     def standard_error(self, point: Sequence[float]) -> float:
-        """Return the standard error of the model at a point, from its covariance."""
+        """Return the standard error of the model at a point, in the unit of the metric; 0 without covariance."""
         if not self.covariance:
             return 0.0
         vector = self.sensitivities([point])[0]
@@ -139,7 +151,7 @@ class Model:
         return sqrt(variance) if 0.0 < variance < inf else 0.0
 
     def sensitivities(self, points: FloatArray | Sequence[Sequence[float]]) -> FloatArray:
-        """Return the change of the model at points (C, m) for each row of its covariance, (C, rows)."""
+        """Return the derivatives (C, rows) of the model at points (C, m) by the quantities in its covariance."""
         places = np.asarray(points, dtype=np.float64)
         terms = [evaluate(self.parameters, 0.0, (Term(1.0, term.factors),), places) for term in self.terms]
         basis = np.stack([np.ones(len(places)), *terms], axis=1)
@@ -150,7 +162,10 @@ class Model:
         return np.concatenate([basis, *changes, self.evaluate(places)[:, None] * logs**2], axis=1)
 
     def lead(self, parameter: str) -> Exponents:
-        """Return (i, j): the model grows like x^i log2^j(x) in this parameter, with constant other parameters."""
+        """Return (i, j): the model grows like x^i·log2(x)^j in this parameter x if the others are constant.
+
+        Raises ModelingError if the model has no such parameter.
+        """
         if parameter not in self.parameters:
             raise ModelingError(f"model has no parameter {parameter!r}; it has: {', '.join(self.parameters) or 'none'}")
         return lead_exponents(self.terms, self.constant, parameter)
@@ -161,7 +176,7 @@ class Model:
 
     @property
     def leading(self) -> dict[str, Exponents]:
-        """Return the leading exponents of every parameter."""
+        """Return the leading exponents (i, j) of every parameter (`lead`)."""
         return {name: self.lead(name) for name in self.parameters}
 
     @property
@@ -170,9 +185,9 @@ class Model:
         return not self.terms
 
     def times(self, factor: Model) -> Model:
-        """Return the product with another model, without quality and covariance.
+        """Return the product of this model and another one, without quality and covariance.
 
-        Alternatives of either model are alternatives of the product.
+        The alternatives of the product are the alternatives of one model times the other model.
         """
         names = merge_names((self, factor))
         doubts = [sum(other.weight for other in own.alternatives) for own in (self, factor)]
@@ -185,19 +200,26 @@ class Model:
         return Model(names, **_product(self, factor), ranges=ranges, alternatives=tuple(others))
 
     def doubted(self, weight: float, constant: float, terms: Sequence[Term]) -> Model:
-        """Return the model with another sum as an alternative of this posterior weight; the others share the rest."""
+        """Return the model with an additional alternative of the posterior probability `weight`.
+
+        The weights of the model and of its other alternatives decrease by the factor 1 - weight.
+        """
         others = [replace(own, weight=(1.0 - weight) * own.weight) for own in self.alternatives]
         return replace(self, alternatives=(*others, Alternative(weight, constant, tuple(terms))))
 
     def scaled(self, by: float) -> Model:
-        """Return the model with all coefficients multiplied by `by`; quality and posterior weights stay."""
+        """Return the model with all coefficients multiplied by `by`. Quality and weights do not change.
+
+        The covariance is left out if it would not be finite.
+        """
         if by == 1.0:
             return self
         alternatives = tuple(
             replace(a, constant=a.constant * by, terms=tuple(t.scaled(by) for t in a.terms)) for a in self.alternatives
         )
         terms = tuple(t.scaled(by) for t in self.terms)
-        curved = len(self.parameters) if len(self.covariance) > len(terms) + 1 else 0  # as parts of the whole
+        # curvatures are relative to the value of the model, so they do not change
+        curved = len(self.parameters) if len(self.covariance) > len(terms) + 1 else 0
         factors = [by] * (len(self.covariance) - curved) + [1.0] * curved
         covariance = tuple(
             tuple(value * one * other for value, other in zip(row, factors, strict=True))
@@ -228,7 +250,7 @@ class Model:
 def evaluate(
     parameters: Sequence[str], constant: float, terms: Iterable[Term], points: FloatArray | Sequence[Sequence[float]]
 ) -> FloatArray:
-    """Return constant + Σ terms at `points` (points, parameters). Raises ModelingError where it is not defined."""
+    """Return constant + Σ terms (C,) at points (C, m). Raises ModelingError for other shapes and infinite values."""
     array = np.asarray(points, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != len(parameters):
         raise ModelingError(f"points must have shape (points, {len(parameters)}) for {', '.join(parameters)}")
@@ -245,10 +267,10 @@ def evaluate(
 
 
 def add(models: Sequence[Model]) -> Model:
-    """Return the sum of models over all their parameters, with like terms collected.
+    """Return the sum of models as a function of all their parameters, with like terms collected.
 
-    The models count as independent. Their alternatives are not combined: to include them, add the predictions of the
-    parts.
+    The covariances of the models are added, as if their errors were independent. The sum has no alternatives: for an
+    interval that includes them, add the predictions of the models instead.
     """
     names = merge_names(models)
     constant, terms = collect(sum(m.constant for m in models), [t for m in models for t in m.terms])
@@ -266,11 +288,14 @@ def add(models: Sequence[Model]) -> Model:
 
 
 def covariance_in(model: Model, whole: Model, part: float) -> FloatArray:
-    """Return the covariance of a model in the rows of a sum of which it is a `part` (covariance of `Model`).
+    """Return the contribution of `model` to the covariance of a sum of models, `whole`.
 
-    The curvature of a model in a parameter x is relative to its value; the row of the sum is relative to the total. So
-    it is a part of the latter around the middle c of the measured values, (ln x - c)². The rest of (ln x)² cancels with
-    the other rows of the model: 2·c·ln x - c² of its coefficients.
+    part: the share of the model in the value of the sum (`_parts`). The result has the rows of `Model.covariance` of
+    the sum. Rows of coefficients and exponents come from the like terms of the model.
+
+    The curvature of the model in a parameter x is a change of its value by q·(ln x)². In the sum it becomes the
+    curvature part·q of the whole. This is exact only for the shape around the middle c of the measured values,
+    (ln x - c)². The rows of the coefficients and exponents take the remaining 2·c·ln x - c².
     """
     size, parameters = len(whole.terms) + 1, len(whole.parameters)
     total = size * (1 + parameters) + parameters
@@ -301,7 +326,10 @@ def covariance_in(model: Model, whole: Model, part: float) -> FloatArray:
 
 
 def alternatives_with(model: Model, rest: Model) -> tuple[Alternative, ...]:
-    """Return the alternatives of a model as alternatives of its sum with another model of certain form."""
+    """Return the alternatives of a sum of two models: the alternatives of `model`, each plus `rest`.
+
+    rest: a model without alternatives.
+    """
     sums = [collect(a.constant + rest.constant, [*a.terms, *rest.terms]) for a in model.alternatives]
     return tuple(
         replace(a, constant=constant, terms=terms)
@@ -310,21 +338,24 @@ def alternatives_with(model: Model, rest: Model) -> tuple[Alternative, ...]:
 
 
 def _parts(models: Sequence[Model]) -> list[float]:
-    """Return the part of each model in their sum, at the largest measured values."""
+    """Return the share of each model in the sum of their magnitudes at the largest measured values."""
     sizes = [abs(float(one.evaluate([[high for _, high in one.ranges]])[0])) if one.ranges else 0.0 for one in models]
     total = sum(sizes)
     return [size / total if total else 0.0 for size in sizes]
 
 
 def _product(one: Model | Alternative, other: Model | Alternative) -> dict[str, Any]:
-    """Return the constant and the terms of the product of two sums."""
+    """Return the constant and the terms of the product of two sums, by the names of the fields of Model."""
     left, right = ([Term(own.constant, ()), *own.terms] for own in (one, other))
     constant, terms = collect(0.0, [a.times(b) for a in left if a.coefficient for b in right if b.coefficient])
     return {"constant": constant, "terms": terms}
 
 
 def collect(constant: float, terms: Iterable[Term]) -> tuple[float, tuple[Term, ...]]:
-    """Collect like terms; terms without factors are added to the constant, and rounding errors are removed."""
+    """Return the constant and the terms of a sum, sorted, with like terms added.
+
+    Terms without factors are added to the constant. Terms whose coefficients cancel up to rounding are left out.
+    """
     sums: dict[tuple[Factor, ...], float] = {}
     sizes: dict[tuple[Factor, ...], float] = {}
     for term in (own if own.is_short else own.times(Term(1.0, ())) for own in terms):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parse growth from text: products of powers and logarithms of parameters, and sums of them."""
+"""Parse formulas from text: products of powers and logarithms of parameters, and sums of such products."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .recursions import recursion
 from .term import Factor, Term
 
 _PLAIN = str.maketrans({"·": "*", "×": "*", "−": "-"})
-# Exponents of recursions on half of a size, such as n^log2(7).
+# Largest k in exponents of recursions, such as n^log2(k).
 _MOST_CALLS = 64
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
 
 def parse_product(text: str, parameters: Sequence[str], divides: bool = False) -> Term:
-    """Return a product of numbers, powers of parameters, and powers of their logarithms, as a term.
+    """Return the term of a text such as "48·n^(3/2)*log2(p)": numbers, powers of parameters, powers of logarithms.
 
-    `^` and `**` are powers, exponents are numbers or fractions in parentheses; `·` is `*`, and n² is n^2, as in printed
-    models. With `divides`, products may be divided by powers of parameters (`n^2/p`), but not by logarithms. Raises
-    ModelingError that quotes the text for anything else.
+    `^` and `**` are powers; exponents are numbers, fractions in parentheses, or log2(k) of a whole number k. `·` means
+    `*`, and n² means n^2, as in printed models. divides: whether products may be divided by powers of parameters, as in
+    `n^2/p`. Raises ModelingError, which quotes the text, for any other text and if the coefficient is not above 0.
     """
     reader = _Reader(text, tuple(parameters), divides)
     term = reader.product(reader.tree)
@@ -36,9 +36,9 @@ def parse_product(text: str, parameters: Sequence[str], divides: bool = False) -
 
 
 def parse_sum(text: str, parameters: Sequence[str]) -> Model:
-    """Return a sum of products, such as `48*n^2 + 100`, as a model without fit.
+    """Return the model of a text such as "48*n^2 + 100": a sum or difference of products as in `parse_product`.
 
-    Raises ModelingError that quotes the text for anything else.
+    The model has neither quality nor covariance. Raises ModelingError, which quotes the text, for any other text.
     """
     reader = _Reader(text, tuple(parameters))
     products = reader.products(reader.tree)
@@ -49,7 +49,7 @@ def parse_sum(text: str, parameters: Sequence[str]) -> Model:
 
 
 class _Reader:
-    """One text; each method parses one kind of expression."""
+    """Parses one text. Each method parses one kind of expression, and raises ModelingError for others."""
 
     def __init__(self, text: str, parameters: tuple[str, ...], divides: bool = False) -> None:
         self.text, self.parameters, self.divides = text, parameters, divides

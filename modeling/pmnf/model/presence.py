@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert models that are absent at 1 of a parameter to functions that are 0 there, so that they can be added."""
+"""Convert models of call paths that are absent at the value 1 of a parameter to functions that are 0 there.
+
+Sums of models have no `absent` values, but they can contain such functions.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,10 @@ from .term import Factor, Term
 
 
 def present(model: Model, least: Collection[str]) -> Model:
-    """Return a model without alternatives, multiplied by [x > 1] if it is absent at x = 1.
+    """Return the model without alternatives; if it is absent at x = 1, its terms are multiplied by [x > 1].
 
-    least: the parameters that are never below 1. Other absent values do not change.
+    [x > 1] is 1 for x > 1 and otherwise 0. Terms that are 0 at x = 1 do not need it. least: names of the parameters
+    that are never below 1; only these are converted. Other absent values do not change.
     """
     for name in least:
         if (name, 1.0) in model.absent:
@@ -35,13 +39,16 @@ def _beyond_one(model: Model, name: str) -> Model:
 
 
 def _vanishes(term: Term, name: str) -> bool:
-    """Return whether a term is 0 at 1 of a parameter, as log2(x) and (x-1)/x are."""
+    """Return whether a term is 0 where the parameter is 1, because of a factor such as log2(x) or (x-1)/x."""
     one = np.ones(1)
     return any(factor.parameters == {name} and not factor.at({name: one}, one.shape)[0] for factor in term.factors)
 
 
 def _covariance(model: Model, after: list[Term], terms: tuple[Term, ...]) -> tuple[tuple[Real, ...], ...]:
-    """Return the covariance if the constant and the terms of a model are those of `after`, collected to `terms`."""
+    """Return the covariance of a model after the conversion of its constant and terms.
+
+    after: the converted constant and terms, in the order of the rows; terms: the same, with like terms collected.
+    """
     place = {term.shape: row for row, term in enumerate(terms, 1)}
     linear = np.zeros((1 + len(terms), len(after)))
     for column, term in enumerate(after):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exponents of recursions that halve a size: Karatsuba's n^log2(3), Strassen's n^log2(7).
 
-A function that calls itself `calls` times on half of n does n^log2(calls) work. These exponents are no fractions. They
-are represented by fractions with a fixed denominator whose powers are exact to double precision.
+A function that calls itself `calls` times on half of n does n^log2(calls) work. These exponents are irrational. They
+are represented by fractions with large denominators, up to 10^8, which are precise enough to recover `calls`.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import math
 from fractions import Fraction
 
 _PARTS_OF_ONE, _FRACTIONS = 10**8, 1 << 16
-# Relative error of the number of calls by rounding of exponents.
+# Largest relative error of 2^exponent compared with the number of calls, due to the rounding of exponents.
 _ROUNDED = 1e-9
-# The work of a call may contain whole powers, so the exponent is that of a recursion plus a few whole numbers.
+# A recursion may be multiplied by a whole power of n. Its exponent is then log2(calls) plus a number up to this one.
 _MOST_BESIDE = 3
 
 
 def recursion(calls: int) -> Fraction:
-    """Return the exponent log2(calls)."""
+    """Return the exponent log2(calls) as a fraction."""
     return Fraction(math.log2(calls)).limit_denominator(_PARTS_OF_ONE)
 
 
 def recursion_of(exponent: Fraction) -> int | None:
-    """Return the number of calls whose logarithm is an exponent; None if it is a simple fraction or no logarithm."""
+    """Return `calls` of an exponent log2(calls); None if the exponent is a simple fraction or no such logarithm."""
     if exponent.denominator <= _FRACTIONS or not 0 < exponent < _FRACTIONS.bit_length():
         return None
     size = 2.0 ** float(exponent)
@@ -32,9 +32,9 @@ def recursion_of(exponent: Fraction) -> int | None:
 
 
 def recursion_text(exponent: Fraction) -> str | None:
-    """Return an exponent of a recursion with whole powers as "log2(7)" or "log2(7)-1"; None if it is none.
+    """Return an exponent as text such as "log2(7)" or "log2(7)-1"; None if it has no such form.
 
-    If several have the same value, the one with the fewest powers is returned.
+    log2(14) is also log2(7)+1; the text with the smallest added number is returned.
     """
     if exponent.denominator <= _FRACTIONS:
         return None

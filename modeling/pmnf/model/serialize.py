@@ -18,7 +18,7 @@ _QUALITY = ("smape", "rms_relative", "r2", "adjusted_r2", "cross_validated")
 
 
 def to_json(model: Model) -> dict[str, Any]:
-    """Return the model as JSON data; exponents are text such as "2/3", so that nothing is rounded."""
+    """Return the model as JSON data. Exponents are text such as "2/3", so that they are not rounded."""
     data: dict[str, Any] = {
         "parameters": list(model.parameters),
         "constant": model.constant,
@@ -47,7 +47,7 @@ def to_json(model: Model) -> dict[str, Any]:
 
 
 def from_json(data: object, source: object = "model") -> Model:
-    """Return the model that `to_json` wrote. Raises FormatError, naming `source` and the entry, for other data."""
+    """Return the model of data that `to_json` returned. Raises FormatError, with `source` and the entry, otherwise."""
     if isinstance(data, dict):
         for name in ("parameters", "constant", "terms"):
             if name not in data:
@@ -75,7 +75,7 @@ def from_json(data: object, source: object = "model") -> Model:
 
 
 def _term_to_json(term: Term) -> dict[str, Any]:
-    """Return a term as data; factors of one function of a parameter are combined."""
+    """Return a term as JSON data; factors of the same variable are combined."""
     if not term.is_short:
         term = Term(1.0, ()).times(term)
     return {"coefficient": term.coefficient, "factors": [_factor_to_json(factor) for factor in term.factors]}
@@ -102,7 +102,7 @@ def _factor_to_json(factor: Factor) -> dict[str, Any]:
 
 
 def _check_term(term: Term, parameters: tuple[str, ...], source: object) -> None:
-    """Raise FormatError if the factors of a term do not match a model with these parameters."""
+    """Raise FormatError if a factor of a term is not valid in a model with these parameters."""
     names = {name for factor in term.factors for name in (factor.parameter, *factor.parameters)}
     if not term.is_short:
         raise FormatError(source, "a term has two factors of one function of a parameter")
@@ -125,5 +125,5 @@ def _check_term(term: Term, parameters: tuple[str, ...], source: object) -> None
 
 
 def _is_defined(function: Function) -> bool:
-    """Return whether a function has an argument, and levels begin at a positive size."""
+    """Return whether the argument has a parameter, and the smallest size of "levels" is positive."""
     return bool(function.parameters) and (function.kind != "levels" or function.numbers[0] > 0)

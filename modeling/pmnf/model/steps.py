@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of one parameter that grow in steps: the number of doublings of a size up to the parameter.
+"""Functions of one parameter that grow in steps: a logarithm that is rounded up or down.
 
-Merging sorted runs of 7 elements takes ⌈log2(n/7)⌉ passes, a tree has ⌊log2(n)⌋ levels, and a vector that doubles its
-capacity has 2^⌈log2(n)⌉ places. These functions tend to no power of n, but grow like one. A parameter may also be the
-number of doublings: levels of a refined grid, the scale of a graph, the logarithm of the size of a transform.
+Examples: merging sorted runs of 7 elements takes ⌈log2(n/7)⌉ passes, a tree has ⌊log2(n)⌋ levels, and a vector that
+doubles its capacity has 2^⌈log2(n)⌉ places. The last one stays between n and 2·n without a limit of the ratio. A
+parameter may also be the number of doublings itself: the levels of a refined grid, the scale of a graph, the logarithm
+of the size of a transform.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ BASES = (2, 4, 8, 16)
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """⌈log_base(x/unit)⌉, or ⌊log_base(x/unit)⌋ if `down`; 0 up to the unit.
+    """The number of steps up to a parameter x: ⌈log_base(x/unit)⌉, or ⌊log_base(x/unit)⌋ if `down`; 0 for x <= unit.
 
-    base: one of BASES. unit: at least 1. If `itself`, the number of steps is the parameter x, and the size is base^x.
+    base: one of BASES. unit: at least 1. itself: the number of steps is x; a size of base^x has x steps.
     """
 
     base: int
@@ -36,7 +37,7 @@ class Steps:
         return self.base.bit_length() - 1
 
     def number(self, x: FloatArray) -> FloatArray:
-        """Return the number of steps up to the values `x` > 0; same shape."""
+        """Return the number of steps up to each value of `x` > 0; same shape."""
         if self.itself:
             return x
         ratio = np.log2(x / self.unit) / self.bits
@@ -51,5 +52,5 @@ class Steps:
         return f"{left}log{self.base}({self.quotient(parameter)}){right}"
 
     def quotient(self, parameter: str) -> str:
-        """Return the parameter in units."""
+        """Return the parameter divided by the unit as text: n/7, or n if the unit is 1."""
         return parameter if self.unit == 1 else f"{parameter}/{self.unit}"

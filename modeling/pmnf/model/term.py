@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terms of the performance model normal form: coefficient times a product of x^i log2^j(x) over parameters."""
+"""Terms of models: a coefficient times a product of factors, usually x^i·log2(x)^j of a parameter x.
+
+A factor may also be a rounded number of steps or blocks, an extent of a process grid, or another function.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +20,18 @@ from .steps import Steps
 
 Exponents = tuple[Fraction, int]
 LARGEST_POWER = 16
-"""Greater than any power of a parameter in a model (`steep`)."""
-_ROUNDED = 1e-12
-_ROUNDING = 1e-9  # of quotients that are whole numbers
+"""Greater than any power of a parameter in a model; base^x counts as a multiple of it (`Factor.exponents`)."""
+_ROUNDED = 1e-12  # products that are whole numbers up to this relative error are rounded
+_ROUNDING = 1e-9  # sums (above all quotients) count as whole numbers up to this absolute error
 SortKey = tuple[Fraction, int, tuple[tuple[str, Fraction, int], ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """(⌈m/size⌉·size/m)^power: the factor that a product m of powers gets if work is done in whole blocks.
+    """(⌈m/size⌉·size/m)^power: the factor by which work grows if m items are processed in whole blocks of `size` items.
 
-    Examples: chunks of a loop, tiles of a matrix, messages of a buffer. The factor tends to 1. size: at least 2.
-    product: of plain factors.
+    Examples: chunks of a loop, tiles of a matrix, messages of a buffer. The factor tends to 1 for large m. size: at
+    least 2. product: the factors of m, plain ones only (`Factor.is_plain`).
     """
 
     size: int
@@ -36,12 +39,12 @@ class Blocks:
     power: int = 1
 
     def number(self, columns: Mapping[str, FloatArray]) -> FloatArray:
-        """Return the number of blocks at the parameter values in `columns`; same shape."""
+        """Return the number of blocks ⌈m/size⌉ at the parameter values in `columns`; same shape."""
         result: FloatArray = np.ceil(self.whole(columns) / self.size)
         return result
 
     def whole(self, columns: Mapping[str, FloatArray]) -> FloatArray:
-        """Return the product, corrected to a whole number if rounding prevents it."""
+        """Return the product m; if only rounding keeps it from being a whole number, the whole number."""
         result: FloatArray = np.ones(())
         for factor in self.product:
             result = result * factor.evaluate(columns[factor.parameter])
@@ -49,25 +52,26 @@ class Blocks:
         return np.where(np.abs(result - near) <= _ROUNDED * near, near, result)
 
     def evaluate(self, columns: Mapping[str, FloatArray]) -> FloatArray:
-        """Return the factor at the parameter values in `columns`."""
+        """Return the factor at the parameter values in `columns` (arrays of equal shape by name); same shape."""
         result: FloatArray = (self.number(columns) * self.size / self.whole(columns)) ** self.power
         return result
 
 
 FUNCTIONS = {"ceil": 0, "floor": 0, "above": 1, "below": 1, "positive": 0, "power": 1, "log2": 0, "levels": 3}
-"""The kinds of `Function`, each with the number of its numbers."""
+"""The kinds of `Function`, each with the length of `Function.numbers`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of a sum x of terms, for what is not a product of powers.
+    """A function of a sum x of terms (`argument`), for factors that are no power of a parameter.
 
-    kind and numbers:
+    kind, and what `numbers` are:
     - ceil, floor: x rounded up or down, such as the largest part of a domain, ⌈n/px⌉.
     - above, below: 1 where x > numbers[0] or x < numbers[0], otherwise 0.
     - positive: max(x, 0).
-    - power: x^numbers[0]; log2: the logarithm. Both have the value of x = 0 where x is negative.
-    - levels: the sum of max(m + c, 0)^k over the sizes m = a, 2·a, ..., x of a multigrid; numbers are a, c and k.
+    - power: x^numbers[0]; log2: log2(x). A negative x counts as 0.
+    - levels: Σ max(m + c, 0)^k over the grids of a multigrid method, whose sizes m are x, x/2, x/4, ... down to a;
+      numbers are a, c and k.
     """
 
     kind: str
@@ -81,11 +85,11 @@ class Function:
 
     @property
     def is_condition(self) -> bool:
-        """Return whether the values are 0 and 1."""
+        """Return whether the only values are 0 and 1."""
         return self.kind in ("above", "below")
 
     def exponents(self, parameter: str) -> Exponents:
-        """Return (i, j): the function grows like x^i log2^j(x) of a parameter x."""
+        """Return (i, j): the function grows like x^i·log2(x)^j of the parameter x with this name."""
         if self.is_condition:
             return Fraction(0), 0
         power, log = lead_exponents(self.argument, 0.0, parameter)
@@ -130,15 +134,19 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """x^exponent · log2(x)^log · ((x-1)/x)^shares of one parameter x, or of an extent of the grid of x processes.
+    """x^exponent · log2(x)^log · ((x-1)/x)^shares, where x is a parameter or an extent of a process grid.
 
-    several: times [x > 1], which is 1 for x > 1 and otherwise 0: work of ranks with a neighbour in a periodic
-    dimension. steps: the factor is (base^k)^exponent · k^log with the number k of steps up to x. blocks: the factor
-    belongs to a product of parameters in the same term; parameter is one of them. shares: number of factors (x-1)/x,
-    the part of the data that leaves a process in a collective operation of x processes (Chan et al., Collective
-    communication, 2007), or the ranks with a neighbour on one side. It tends to 1 and does not change the order. axis:
-    the dimension of the process grid, None for the parameter. function: the factor is a power of the function;
-    parameter is one of its parameters.
+    shares: (x-1)/x is the part of the data that a process sends to others in a collective operation of x processes
+    (Chan et al., Collective communication: theory, practice, and experience, 2007), or the part of the ranks with a
+    neighbour on one side. It tends to 1 and does not change the order.
+    axis: if given, x is the extent in this dimension of the grid of as many processes as the parameter.
+    several: if True, the factor is also multiplied by [x > 1], which is 1 for x > 1 and otherwise 0: work of ranks that
+    have a neighbour in a periodic dimension.
+
+    With one of the following, the factor has another form; `parameter` is one of the parameters in it.
+    steps: (base^k)^exponent · k^log with the number k of steps up to x.
+    blocks: the factor of Blocks.
+    function: the function to the power of `exponent`.
     """
 
     parameter: str
@@ -153,7 +161,7 @@ class Factor:
 
     @property
     def parameters(self) -> frozenset[str]:
-        """Return all parameters of the factor."""
+        """Return the names of all parameters of the factor."""
         if self.function is not None:
             return self.function.parameters
         beside = () if self.blocks is None else (own.parameter for own in self.blocks.product)
@@ -167,7 +175,7 @@ class Factor:
         return frozenset() if self.axis is None else frozenset((self.axis,))
 
     def exponents_in(self, parameter: str) -> Exponents:
-        """Return (i, j) of the normal form in a parameter."""
+        """Return (i, j): the factor grows like x^i·log2(x)^j of the parameter x with this name."""
         if self.function is not None:
             power, log = self.function.exponents(parameter)
             return power * self.exponent, floor(log * self.exponent)
@@ -175,10 +183,10 @@ class Factor:
 
     @property
     def exponents(self) -> Exponents:
-        """Return the pair (i, j) of the normal form, in the parameter.
+        """Return (i, j): the factor grows like x^i·log2(x)^j of the parameter x in `parameter`.
 
-        An extent of d dimensions grows like its d-th root. A power of base^x counts as one power of x that is larger
-        than all others.
+        An extent of a grid with d dimensions grows like x^(1/d). An exponential, base^x, counts as a power of x that is
+        larger than that of any other factor.
         """
         if self.function is not None:
             return self.exponents_in(self.parameter)
@@ -188,7 +196,10 @@ class Factor:
 
     @property
     def variable(self) -> tuple[str, int, str]:
-        """Return a key of the variable: the parameter with -1, steps with -2, blocks with less, or an extent."""
+        """Return a key by which factors are sorted: parameter, then kind of variable.
+
+        The kind is -1 for the parameter, -2 for steps and functions, less for blocks, else the index of the dimension.
+        """
         if self.function is not None:
             return self.parameter, -2, repr(self.function)
         if self.blocks is not None:
@@ -199,7 +210,10 @@ class Factor:
 
     @property
     def is_of(self) -> tuple[object, ...]:
-        """Return a key that is equal for factors that can be combined: the extent of a chain of p ranks is p."""
+        """Return a key of the variable; factors with equal keys can be combined.
+
+        The extent of a process grid of one dimension is the parameter itself.
+        """
         if self.function is not None:
             return (self.function,)
         axis = None if self.axis is None or self.axis.dimensions == 1 else self.axis
@@ -207,7 +221,7 @@ class Factor:
 
     @property
     def is_plain(self) -> bool:
-        """Return whether it is a power and a logarithm of the parameter."""
+        """Return whether the factor is only a power and a logarithm of the parameter."""
         of_itself = self.axis is None and self.steps is None and self.blocks is None and self.function is None
         return of_itself and not self.shares and not self.several
 
@@ -217,14 +231,17 @@ class Factor:
         return self.parameter if self.axis is None else self.axis.name(self.parameter)
 
     def at(self, columns: Mapping[str, FloatArray], shape: tuple[int, ...]) -> FloatArray:
-        """Return the factor at the parameter values in `columns` (arrays of `shape`)."""
+        """Return the factor at the parameter values in `columns` (arrays of `shape` by name)."""
         if self.function is not None:
             found = self.function.evaluate(columns, shape)
             return found if self.exponent == 1 else found ** float(self.exponent)
         return self.evaluate(columns[self.parameter]) if self.blocks is None else self.blocks.evaluate(columns)
 
     def evaluate(self, x: FloatArray) -> FloatArray:
-        """Return a factor without blocks or function at `x` (> 0, or >= 0 for exponents >= 0); same shape."""
+        """Return a factor without blocks or function at the parameter values `x`; same shape.
+
+        x must be above 0, or at least 0 for exponents of at least 0 without logarithm.
+        """
         if self.axis is not None:
             x = self.axis.extent(x)
         if self.steps is not None:
@@ -242,19 +259,19 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A coefficient times a product of factors, at most one per parameter, extent of its grid, and steps."""
+    """A coefficient times a product of factors, at most one factor for each variable (`Factor.is_of`)."""
 
     coefficient: Real
     factors: tuple[Factor, ...]
 
     @property
     def shape(self) -> tuple[Factor, ...]:
-        """Return a key that is equal for like terms: the factors in the order of parameter names."""
+        """Return the sorted factors, which are equal for like terms."""
         return tuple(sorted(self.factors, key=lambda factor: factor.variable))
 
     @property
     def is_short(self) -> bool:
-        """Return whether no two factors have the same variable, as p and the extent of a chain of p ranks do."""
+        """Return whether no two factors have the same variable and could be combined."""
         return len(self.factors) < 2 or len({factor.is_of for factor in self.factors}) == len(self.factors)
 
     def exponents(self, parameter: str) -> Exponents:
@@ -263,7 +280,7 @@ class Term:
         return sum((exponent for exponent, _ in found), Fraction(0)), sum(log for _, log in found)
 
     def times(self, other: Term) -> Term:
-        """Return the product of two terms."""
+        """Return the product of two terms, in which factors of the same variable are combined."""
         merged: dict[object, Factor] = {}
         for factor in (*self.factors, *other.factors):
             mine = merged.get(factor.is_of, Factor(factor.parameter))
@@ -291,7 +308,7 @@ class Term:
         return Term(self.coefficient * by, self.factors)
 
     def evaluate(self, columns: Mapping[str, FloatArray], shape: tuple[int, ...]) -> FloatArray:
-        """Return the term at the parameter values in `columns` (arrays of `shape`)."""
+        """Return the term at the parameter values in `columns` (arrays of `shape` by name)."""
         result = np.full(shape, self.coefficient)
         for factor in self.factors:
             result = result * factor.at(columns, shape)
@@ -299,7 +316,10 @@ class Term:
 
     @property
     def in_blocks(self) -> tuple[Term, tuple[Blocks, ...]]:
-        """Return the term with blocks as numbers of blocks: the rest, and the blocks."""
+        """Return (rest, blocks): the term is rest · Π (number of blocks)^power over the blocks.
+
+        This is the form in which a term is printed: 32·⌈n/32⌉ instead of n·(⌈n/32⌉·32/n).
+        """
         blocks = tuple(factor.blocks for factor in self.factors if factor.blocks is not None)
         rest = Term(self.coefficient, tuple(factor for factor in self.factors if factor.blocks is None))
         for one in blocks:
@@ -309,9 +329,9 @@ class Term:
 
 
 def lead_exponents(terms: Sequence[Term], constant: float, parameter: str) -> Exponents:
-    """Return (i, j) of the dominating term as `parameter` grows and the others are constant.
+    """Return (i, j) of the term that dominates as `parameter` grows and the others are constant.
 
-    A constant counts as (0, 0), also if it is 0.
+    A constant other than 0 counts as a term with (0, 0). The result is also (0, 0) if there are no terms.
     """
     orders = [term.exponents(parameter) for term in terms if term.coefficient != 0.0]
     if constant != 0.0 or not orders:
@@ -320,7 +340,7 @@ def lead_exponents(terms: Sequence[Term], constant: float, parameter: str) -> Ex
 
 
 def sort_key(term: Term) -> SortKey:
-    """Return a sort key: total exponent, then total logarithm, then name, so that text is stable."""
+    """Return a sort key of terms: sum of exponents, then sum of logarithms, then names. Printed text is thus stable."""
     return (
         sum((f.exponents_in(name)[0] for f in term.factors for name in f.parameters), Fraction(0)),
         sum(f.log for f in term.factors),

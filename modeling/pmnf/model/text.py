@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert models to text, Python and LaTeX."""
+"""Convert models to text, to Python expressions and to LaTeX."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def plain(constant: float, terms: Sequence[Term]) -> str:
-    """Return the model as text: "3.1e-08·n³ + 2.1·n·log2(n) + 7"."""
+    """Return the model as text, with numbers to four digits: "3.1e-08·n³ + 2.1·n·log2(n) + 7"."""
     return _sum(constant, [_in_blocks(term, _plain_product) for term in _ordered(terms)], _number, "·")
 
 
 def python(constant: float, terms: Sequence[Term]) -> str:
-    """Return a Python expression; it needs `log2` (of math or numpy) and the parameters as variables.
+    """Return the model as a Python expression with all digits.
 
-    Extents of process grids are variables too: px, py, pz of p. Blocks also need `ceil`; steps need `ceil` or `floor`.
-    A condition, (px>1), counts as 1 or 0.
+    The expression uses log2, ceil and floor (of the module math), and the parameters as variables. Extents of process
+    grids are variables, too: px, py, pz for the parameter p. A condition, (px>1), counts as 1 or 0.
     """
     products = [_in_blocks(term, _python_product) for term in _ordered(terms)]
     return _sum(constant, products, repr, "*")
@@ -90,7 +90,7 @@ def _plain_steps(factor: Factor, steps: Steps) -> list[str]:
 
 
 def _in_blocks(term: Term, product: Callable[[Term, Sequence[Blocks]], str]) -> tuple[float, str]:
-    """Return the coefficient and the text of a product; factors in blocks are written as ⌈n/32⌉."""
+    """Return the coefficient of a term, and the text of its product with numbers of blocks (`Term.in_blocks`)."""
     rest, blocks = term.in_blocks
     return rest.coefficient, product(rest, blocks)
 
@@ -286,5 +286,5 @@ def _latex_factor(factor: Factor) -> str:
     if factor.log:
         parts.append((rf"\log_2^{{{factor.log}}}" if factor.log > 1 else r"\log_2") + f"({name})")
     parts.extend([rf"\frac{{{name}-1}}{{{name}}}"] * factor.shares)
-    parts.extend([f"[{name} > 1]"] * factor.several)  # Iverson's bracket
+    parts.extend([f"[{name} > 1]"] * factor.several)
     return r" \, ".join(parts)

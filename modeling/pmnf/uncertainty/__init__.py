@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The uncertainty of a model, as numbers and as notes."""
+"""The uncertainty of a model: covariance of its coefficients, other likely hypotheses, and notes for the user."""

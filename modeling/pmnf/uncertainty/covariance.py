@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The uncertainty of a model: the covariance of its coefficients and of its exponents.
 
-The form of a model comes from a library, and the true form may differ. Every part of it, including the constant, is
-therefore c·x^i·log^j(x)·x^e with an unknown deviation e of the exponent of each parameter. Its prior is a standard
-deviation of EXPONENT_DEVIATION, or no deviation; in addition, the whole may be curved (Laplace's approximation of the
-posterior; MacKay, Information Theory, Inference, and Learning Algorithms, 2003, chapter 27). Directions that
-measurements do not determine keep their prior: the exponents of two parameters that always grow together, and the
-exponent of a parameter with one value. Errors grow with the distance from the measurements.
+The form of a model comes from a library, and the true form may differ. Every part of the model, including the constant,
+is therefore c·x^i·log^j(x)·x^e for each parameter x, with an unknown deviation e of the exponent. The whole model is
+also multiplied by 1 + q·(ln x)², with an unknown curvature q for each parameter. The prior: with some probability all
+deviations are 0, else they are normal with the standard deviations EXPONENT_DEVIATION and CURVATURE_DEVIATION. The
+posterior is approximated around e = q = 0 (Laplace's method; MacKay, Information Theory, Inference, and Learning
+Algorithms, 2003, chapter 27).
+
+Deviations that the measurements do not determine keep their prior: the exponents of two parameters that always grow
+together, and the exponent of a parameter with a single value. The standard error of a prediction therefore grows with
+the distance from the measurements.
+
+Shapes: N call paths, C points, m parameters, K coefficients (one of the constant, one per product).
 """
 
 from __future__ import annotations
@@ -41,12 +47,15 @@ def joint_covariance(
     doubt: float = 1.0,
     lacking: FloatArray | float = 0.0,
 ) -> FloatArray:
-    """Return the covariance of coefficients `best` (N, K) of `design` (N, K, C), (N, P, P) with P = K·(1 + m) + m.
+    """Return the covariance (N, P, P) of coefficients and deviations, P = K·(1 + m) + m.
 
-    The first K rows are the coefficients; then, for each parameter, the coefficients times the deviations of their
-    exponents; then, for each parameter, the curvature of the whole. points: (C, m); values: (N, C), fitted; variance:
-    (N,) relative, of one value. Rows of coefficients that are 0 are 0. doubt: expected size of deviations, relative to
-    a form without prior knowledge. lacking: (N,) relative variance of the function around its model (`lack_of_fit`).
+    The first K rows are the coefficients. K rows for each parameter follow: the coefficients times the deviations of
+    their exponents. The last m rows are the curvatures in each parameter. Rows of coefficients that are 0 are 0.
+
+    best: (N, K), the coefficients; design: (N, K, C), their columns; points: (C, m); values: (N, C), to which the
+    coefficients were fitted; variance: (N,) relative variance of one value. doubt: factor of the standard deviations of
+    the prior; 1 if nothing is known about the form. lacking: (N,) relative variance of the true function around its
+    model (`lack_of_fit`), which adds to that of each coefficient.
     """
     logs, centre = log_points(points)
     width, parameters = best.shape[1], len(logs)
@@ -64,7 +73,8 @@ def joint_covariance(
     trace = np.trace(normal, axis1=1, axis2=2)[:, None]
     ridge = np.where((best != 0) & (trace > 0), RIDGE * trace, 1.0)
     inverse = np.linalg.inv(normal + ridge[:, :, None] * np.eye(width))
-    along = inverse @ between  # the part of the deviations that coefficients take, (N, K, D)
+    # (N, K, D): the relative change of each coefficient with which it compensates each of the D deviations
+    along = inverse @ between
     alone = (gram[:, width:, width:] - between.transpose(0, 2, 1) @ along) * deviations[:, None] * deviations
     rest = (seen[:, width:] - (seen[:, None, :width] @ along)[:, 0]) * deviations
     unknown = parameters * ((best != 0).sum(axis=1) + 1)
@@ -80,10 +90,11 @@ def joint_covariance(
 
 
 def loosened(model: Model, parameter: str, deviation: float) -> Model:
-    """Return a model that continues beyond the largest value of a parameter with an uncertain exponent.
+    """Return the model with an additional uncertainty of its exponent in one parameter.
 
-    deviation: the standard deviation of the difference from the model's exponent, equal for all parts. At the largest
-    measured value the uncertainty does not change. Exact models do not change.
+    The uncertainty grows beyond the largest measured value of the parameter, and does not change at this value.
+    deviation: standard deviation of the difference from the exponent, which is the same for all terms. Models without
+    covariance are returned unchanged.
     """
     index = model.parameters.index(parameter)
     largest = model.ranges[index][1] if model.ranges else 0.0
@@ -102,13 +113,16 @@ def loosened(model: Model, parameter: str, deviation: float) -> Model:
 
 
 def _left_open(precision: FloatArray, seen: FloatArray, unknown: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
-    """Return directions (N, D, D) of D deviations of size one, and their second moments (N, D) given the values.
+    """Return orthogonal directions (N, D, D) of the D deviations, and the posterior second moment (N, D) along each.
 
-    precision: (N, D, D), of the deviations, from the values alone; seen: (N, D), precision times the estimate from the
-    values; unknown: (N,) number of deviations, the others belong to coefficients that are 0. In each direction that the
-    values determine, deviations are 0 or not (a spike and a slab; Mitchell and Beauchamp, Journal of the American
-    Statistical Association 83, 1988). The prior probability that all are 0 is FORM_RIGHT for three deviations, and
-    falls with the root of their number, because parts of a form are correct together.
+    Deviations are in units of their prior standard deviation. precision: (N, D, D) of the deviations, from the values
+    alone; seen: (N, D), the precision times the estimate from the values; unknown: (N,) number of deviations, not
+    counting coefficients that are 0.
+
+    Along each direction, the deviation is 0 or normal with variance 1 (a spike and a slab; Mitchell and Beauchamp,
+    Bayesian Variable Selection in Linear Regression, Journal of the American Statistical Association 83, 1988). With u
+    unknown deviations, the prior probability of 0 is FORM_RIGHT^(1/√(3·u)), so all are 0 with probability FORM_RIGHT if
+    u = 3. The root takes into account that the parts of a form are usually correct together.
     """
     known, directions = np.linalg.eigh(precision)
     known = 1.0 + np.maximum(known, 0.0)
@@ -119,7 +133,11 @@ def _left_open(precision: FloatArray, seen: FloatArray, unknown: NDArray[np.int6
 
 
 def _of_logarithms(moved: FloatArray, best: FloatArray, centre: FloatArray) -> FloatArray:
-    """Return the changes by deviations (N, P, D), for logarithms instead of logarithms around `centre` (m,)."""
+    """Convert the changes `moved` (N, P, D) of the rows by each deviation from centred to plain logarithms.
+
+    In `moved`, a deviation e of an exponent multiplies by exp(e·(ln x - centre)); in the result, by exp(e·ln x). The
+    curvature is converted in the same way. best: (N, K), the coefficients; centre: (m,) means of the logarithms.
+    """
     width, parameters = best.shape[1], len(centre)
     result = moved.copy()
     for parameter, at in enumerate(centre.tolist()):
@@ -131,16 +149,20 @@ def _of_logarithms(moved: FloatArray, best: FloatArray, centre: FloatArray) -> F
 
 
 def log_points(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the logarithms (m, C) of points (C, m) minus their means, and the means. 0 if a parameter has a 0."""
+    """Return the logarithms (m, C) of points (C, m) minus their means (m,), and these means.
+
+    Both are 0 for a parameter that has a value of 0.
+    """
     logs = np.where((points > 0).all(axis=0), np.log(np.where(points > 0, points, 1.0)), 0.0)
     centre = logs.mean(axis=0)
     return (logs - centre).T, centre
 
 
 def open_parameters(points: FloatArray) -> list[int]:
-    """Return the parameters with a single value at points (C, m), and those that are combinations of others.
+    """Return the numbers of the parameters whose effects the points (C, m) do not determine, in ascending order.
 
-    A parameter with a value 0 has no logarithm there: its smallest other value is used.
+    These are parameters with a single value, and parameters whose logarithm is a linear combination of the logarithms
+    of others at all points. To a parameter with a value of 0, its smallest other value is added before the logarithm.
     """
     least = np.where(points > 0, points, np.inf).min(axis=0, initial=np.inf)
     offset = np.where((points > 0).all(axis=0) | np.isinf(least), 0.0, least)
@@ -162,9 +184,10 @@ def open_parameters(points: FloatArray) -> list[int]:
 def lack_of_fit(
     residual: FloatArray, repetitions: Repetitions, points: int, coefficients: NDArray[np.int64]
 ) -> FloatArray:
-    """Return the relative variance (N,) of the function around its model, from residuals beyond repetitions.
+    """Return the relative variance (N,) of the true function around its model.
 
-    Arguments as in `value_variance`. It is 0 without repetitions, because residuals then count as noise.
+    This is the mean square of the residuals minus that of the noise, as far as chance does not explain it. It is 0
+    without repetitions, because residuals then count as noise. Arguments as in `value_variance`.
     """
     open_points = np.maximum(points - coefficients, 0)
     noise = repetitions.scatter**2 / np.maximum(repetitions.count, 1.0)
@@ -181,13 +204,15 @@ def value_variance(
     coefficients: NDArray[np.int64],
     chosen: NDArray[np.int64] | int = 0,
 ) -> FloatArray:
-    """Return the relative variance (N,) of a value around its model, from residuals and repetitions.
+    """Return the relative variance (N,) of a measured value around its model.
 
-    residual: (N,) root mean square relative error of the fits at this number of points, also (N,); coefficients: (N,)
-    number of coefficients and selected exponents, each a degree of freedom. If the residuals are larger than the
-    repetitions explain, the form is wrong or configurations differ by more than repetitions, and only the residuals
-    count. chosen: (N,) how many of `coefficients` are exponents, whose choice may be a coincidence without degrees of
-    freedom.
+    It is the larger one of two estimates: from residuals and repetitions together, and from the residuals alone. The
+    second is larger if the form is wrong, or if configurations differ by more than repetitions.
+
+    residual: (N,) root mean square relative error of the fits; points: their number of points, one number or (N,);
+    coefficients: (N,) number of coefficients and selected exponents, each of which takes a degree of freedom; chosen:
+    (N,) how many of these are exponents. If neither residuals nor repetitions leave a degree of freedom, the estimate
+    considers that the best of many exponents may fit by coincidence (`_of_the_luckiest`).
     """
     open_points = np.maximum(points - coefficients, 0)
     freedom = np.minimum(repetitions.freedom, 4.0 * points)
@@ -196,7 +221,7 @@ def value_variance(
     known = np.maximum(open_points + freedom, 1.0)
     together = (squares + freedom * noise) / known
     alone = squares / np.maximum(open_points, 1.0)
-    # widened so that quantiles of the normal distribution are about those of Student's t
+    # Enlarged, so that quantiles of the normal distribution are about as far out as quantiles of Student's t.
     together *= (1.0 + 1.5 / known) ** 2
     alone *= (1.0 + 1.5 / np.maximum(open_points, 1.0)) ** 2
     unknown = (open_points == 0) & (repetitions.freedom == 0)
@@ -208,11 +233,12 @@ def value_variance(
 
 
 def _of_the_luckiest(squares: FloatArray, freedom: NDArray[np.int64], chosen: NDArray[np.int64] | int) -> FloatArray:
-    """Return the relative variance (N,) of values if the best form leaves `squares` (N,) of relative errors.
+    """Return the relative variance σ² (N,) of values if the model is the best one of many forms.
 
-    Exponents from a library take no whole degrees of freedom: of FORMS_PER_EXPONENT to the power of `chosen` forms, the
-    best has a residual below r with a probability of this number times (r/σ) to the power of the `freedom` (N,) that
-    coefficients leave.
+    squares: (N,) sum of the squared relative errors of this form; freedom: (N,) number f of degrees of freedom that the
+    coefficients leave; chosen: number of exponents. An exponent from a library does not take a whole degree of freedom.
+    Instead, the model is the best one of F = FORMS_PER_EXPONENT^chosen forms. The best form has a root mean square
+    error below r with a probability of about F·(r/σ)^f. Hence σ² ≈ squares/f · F^(2/f), enlarged for Student's t.
     """
     left = np.maximum(freedom, 1)
     forms = FORMS_PER_EXPONENT ** (2.0 * chosen / left)

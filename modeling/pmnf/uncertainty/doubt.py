@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes on the uncertainty of a model: misfit, other likely forms, parameters without determined effect."""
+"""Notes for the user on the uncertainty of a model: misfit, other likely forms, parameters of undetermined effect.
+
+Shapes: N call paths or models, C points, m parameters, P hypotheses per call path.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,10 @@ Notes = list[tuple[str, ...]]
 
 
 def open_notes(names: Sequence[str], points: FloatArray, only: str | None = None) -> tuple[str, ...]:
-    """Return notes on the parameters that the points cannot distinguish, or that have one value.
+    """Return notes on the parameters whose effects the points (C, m) do not determine; () if there are none.
 
-    only: the name of a parameter; then the note that the points have one value of it, if this is so.
+    These are parameters with one value, and parameters that only change together. only: return nothing but the note
+    that this parameter has one value.
     """
     several = points.max(axis=0, initial=0.0) > points.min(axis=0, initial=np.inf)
     unknown = open_parameters(points)
@@ -34,12 +38,19 @@ def open_notes(names: Sequence[str], points: FloatArray, only: str | None = None
 
 
 def largest_misfit(noise: FloatArray) -> FloatArray:
-    """Return the relative errors (N,) above which a model misses the values, inf if `noise` is not known (NaN)."""
+    """Return the root mean square relative error (N,) above which a model misses the values.
+
+    noise: (N,) relative standard deviation of the values, NaN if it is not known; then the limit is infinite.
+    """
     return np.where(np.isnan(noise), np.inf, np.maximum(MISFIT * noise, MISFIT_SAID))
 
 
 def scatter_notes(repetitions: Repetitions, residual: FloatArray, effort: bool) -> Notes:
-    """Return notes on repetitions and residuals (N,) of each call path."""
+    """Return for each call path the notes that its repetitions differ, and that its model misses the values.
+
+    residual: (N,) root mean square relative errors of the models. effort: the values are counts, which should not
+    differ at all; no residual of them is noted.
+    """
     notes: Notes = [()] * len(repetitions.scatter)
     for path in np.flatnonzero(repetitions.differ if effort else repetitions.scatter > LARGE_SCATTER).tolist():
         many = 100 * float(repetitions.scatter[path])
@@ -55,9 +66,10 @@ def scatter_notes(repetitions: Repetitions, residual: FloatArray, effort: bool) 
 
 
 def far_off(model: Model) -> Model:
-    """Return a model of counts with a note if it misses them, instead of the note of the model from which it was made.
+    """Return a model of counts with a note if it misses the counts, and without such a note if it does not.
 
-    Counts that depend on random data, according to repetitions, may be missed by more.
+    A previous note of this kind is replaced, because it may come from the model from which this one was made. The limit
+    is FAR_OFF for counts whose repetitions differ, because these depend on random data; otherwise SAID_OFF.
     """
     if model.quality is None:
         return model
@@ -69,10 +81,11 @@ def far_off(model: Model) -> Model:
 
 
 def split_notes(others: Callable[[int], list[Alternative]], shares: FloatArray, far: FloatArray) -> Notes:
-    """Return for each model the form that is nearly as likely and has a different prediction, if there is one.
+    """Return for each model a note on the most likely hypothesis with a clearly different prediction.
 
-    others: the other hypotheses of a call path; shares: (N, P) posterior weights, the model first; far: (N, P)
-    predictions of these hypotheses one step out.
+    The note () is empty if no hypothesis with a different prediction has SPLIT_LEAST of the weight of the model.
+    others: returns the other hypotheses of a call path; shares: (N, P) posterior weights, the model first; far: (N, P)
+    predictions of these hypotheses one step beyond the measured values.
     """
     notes: Notes = [()] * len(shares)
     if shares.shape[1] < 2:

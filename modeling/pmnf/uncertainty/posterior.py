@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The uncertainty of fitted models, kept in the arrays of a batch until its first use: alternatives and covariance."""
+"""Alternatives and covariances of fitted models, converted from the arrays of a batch at their first use.
+
+Shapes: N call paths, P hypotheses each, K products per hypothesis, m parameters.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ from ..model import Alternative, Deferred, Factor, Term
 
 
 class Products(dict[int, tuple[Factor, ...]]):
-    """The products of hypotheses by an index, 0 for none, common to all models of a batch."""
+    """The products of terms by a number, each created at its first use and shared by all models of a batch.
+
+    Product 0 has no factors.
+    """
 
     def __init__(self, names: Sequence[str], tables: Tables) -> None:
         super().__init__({0: ()})
@@ -24,14 +30,14 @@ class Products(dict[int, tuple[Factor, ...]]):
         ]
 
     def numbers(self, specification: Specification, real: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the indices of products (..., m), 0 for those that are not `real` (...)."""
+        """Return the numbers (...) of products (..., m) of a specification; 0 where `real` (...) is False."""
         result = np.zeros(specification.shape[:-1], dtype=np.int64)
         for index, factors in enumerate(self.factors):
             result = result * (len(factors) + 1) + specification[..., index] + 1
         return np.where(real, result, 0)
 
     def __missing__(self, number: int) -> tuple[Factor, ...]:
-        """Create a product at its first use."""
+        """Create the product with this number at its first use."""
         rest, found = number, []
         for factors in reversed(self.factors):
             rest, place = divmod(rest, len(factors) + 1)
@@ -41,12 +47,15 @@ class Products(dict[int, tuple[Factor, ...]]):
         return self[number]
 
     def terms(self, numbers: Iterable[int], coefficients: Iterable[float]) -> tuple[Term, ...]:
-        """Return the terms of a hypothesis."""
+        """Return the terms of a hypothesis from the numbers of its products and their coefficients."""
         return tuple([Term(size, self[number]) for number, size in zip(numbers, coefficients, strict=True) if number])
 
 
 class Posterior:
-    """The kept hypotheses of N call paths, the model first, and the hidden terms of the models."""
+    """The hypotheses of N call paths that are kept, the model first, and the hidden terms of the models.
+
+    A hidden term is an additional term that the noise may hide (crossing.hidden).
+    """
 
     def __init__(
         self,
@@ -57,9 +66,10 @@ class Posterior:
         shares: FloatArray,
         hidden: Hidden,
     ) -> None:
-        """Store hypotheses (N, P, K, m) with coefficients (N, P, 1 + K), of which `real` (N, P, K) products are terms.
+        """Store hypotheses: specification (N, P, K, m), coefficients (N, P, 1 + K) with the constant first.
 
-        shares: (N, P) posterior weights, 0 for hypotheses that are not kept.
+        real: (N, P, K), which products are terms of the hypothesis (the others are padding). shares: (N, P) posterior
+        weights, 0 for hypotheses that are not kept.
         """
         self.products, self.hidden = products, hidden
         path, rank = np.nonzero(shares[:, 1:])
@@ -72,7 +82,7 @@ class Posterior:
         self.forms = [(constant, products.terms(numbers, sizes)) for numbers, (constant, *sizes) in rows]
 
     def others(self, path: int) -> list[Alternative]:
-        """Return the hypotheses of a call path other than the model, with their weights."""
+        """Return the hypotheses of call path number `path` other than the model, with their posterior weights."""
         own = slice(self.bounds[path], self.bounds[path + 1])
         rows = self.shares[own].tolist(), self.numbers[own].tolist(), self.coefficients[own].tolist()
         return [
@@ -81,11 +91,11 @@ class Posterior:
         ]
 
     def alternatives(self, path: int) -> tuple[Alternative, ...]:
-        """Return all alternatives of the model of a call path: other hypotheses, and hidden terms."""
+        """Return all alternatives of the model of call path number `path`: other hypotheses, and hidden terms."""
         return self.hidden.alternatives(path, *self.forms[path], self.others(path))
 
     def deferred(self) -> list[Sequence[Alternative]]:
-        """Return the alternatives of all models, to be computed at their first use."""
+        """Return the alternatives of each model, which are computed at their first use; () if it has none."""
         some = np.diff(self.bounds) + np.diff(self.hidden.bounds) > 0
         return [Deferred(self.alternatives, path) if any_ else () for path, any_ in enumerate(some.tolist())]
 
@@ -94,14 +104,17 @@ class Covariances:
     """The covariances (N, R, R) of the models of N call paths (`Model.covariance`)."""
 
     def __init__(self, matrices: FloatArray, real: NDArray[np.bool_], parameters: int) -> None:
-        """Store covariances for this number of parameters. real: (N, K) which products are terms."""
+        """Store matrices (N, R, R), as `joint_covariance` returns, for this number of parameters.
+
+        real: (N, K), which products are terms; the rows of the other products are left out.
+        """
         self.matrices, self.parameters = matrices, parameters
         patterns, which = np.unique(real, axis=0, return_inverse=True)
         self.which: list[int] = which.reshape(-1).tolist()
         self.places = [self._places(pattern) for pattern in patterns]
 
     def _places(self, real: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the places (R', R') of a matrix that are kept, as flat indices."""
+        """Return flat indices (R', R') of the entries of a matrix that belong to `real` (K,) products."""
         size = self.matrices.shape[1]
         block = np.concatenate([[True], real])
         blocks = np.tile(block, (size - self.parameters) // block.size)
@@ -110,9 +123,9 @@ class Covariances:
         return places
 
     def rows(self, path: int) -> tuple[tuple[float, ...], ...]:
-        """Return the covariance of one model."""
+        """Return the rows of the covariance of the model of call path number `path`."""
         return tuple(map(tuple, self.matrices[path].take(self.places[self.which[path]]).tolist()))
 
     def deferred(self) -> list[Sequence[tuple[float, ...]]]:
-        """Return the covariances of all models, to be computed at their first use."""
+        """Return the covariance of each model, which is computed at its first use."""
         return [Deferred(self.rows, path) for path in range(len(self.matrices))]
