@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Log-additive models: the logarithm of time is a sum of one function per parameter. For data with few rows.
+"""Log-additive models, for data with few rows: the logarithm of time is a sum of one function per parameter.
 
 As a decomposition, component j has the function of mode j as its factor in mode j, and ones in all other modes. Its
-rank is therefore the number of modes. The model is the solution of one linear system without starting values; with a
-large smoothness penalty it is a power law.
+rank is therefore the number of modes. The fit solves linear systems and needs no starting values. With a large
+smoothness penalty the model is a power law.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ STEPS = 2
 
 
 def additive_factors(modes: Sequence[Mode], x: FloatArray, target: FloatArray, penalty: Penalty) -> list[FloatArray]:
-    """Return the factors (knots, modes) of the log-additive model of rows with a centred target, by a robust fit."""
+    """Return the factors, one (knots, modes) per mode, of the log-additive model of rows x (N, d), by a robust fit.
+
+    target: (N,), centred logarithms of the times.
+    """
     count = len(x)
     sizes = [mode.size for mode in modes]
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -61,7 +64,10 @@ def choose_additive(
     folds: Sequence[tuple[IntArray, IntArray]],
     penalties: Sequence[Penalty] = PENALTIES,
 ) -> tuple[Penalty, FloatArray]:
-    """Return the penalty whose log-additive models predict the held-out rows best, and their residuals there."""
+    """Return the penalty whose log-additive models predict the held-out rows best, and the residuals of these rows.
+
+    folds: pairs of the indices of training rows and of held-out rows. The residuals are in the order of the folds.
+    """
     best, least = penalties[0], np.empty(0)
     for penalty in penalties:
         residuals = []

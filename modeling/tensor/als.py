@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Alternating least squares of a CP decomposition whose factors are functions of the parameters.
+"""Alternating least squares of a CP decomposition (sum of R products of factors) with functions as factors.
 
-The fit uses every row at its position instead of cell means: the factor of a mode is piecewise linear between knots, so
-the normal equations of one mode are block-banded (two neighbouring knots share rows). The penalties are a ridge, and
-the second derivative along each numeric mode. Between sweeps, factors are extrapolated as in Mitchell, Ye and De Sterck
-("Nesterov acceleration of alternating least squares for canonical tensor decomposition", 2020), with a restart if the
-loss grows. Rows have Huber weights, because the quality criterion is the absolute error, not the squared error.
+A sweep fits the factor of each mode in turn while the other factors are constant. The fit uses every row at its
+position, not means of cells. The factor of a mode is piecewise linear between knots, so a row affects two neighbouring
+knots, and the normal equations of a mode are block-banded. The penalties are a ridge, and the second derivative along
+each numeric mode. Between sweeps, factors are extrapolated as in Mitchell, Ye and De Sterck ("Nesterov acceleration of
+alternating least squares for canonical tensor decomposition", 2020), with a restart if the loss grows. Rows have Huber
+weights, because models are judged by the absolute error, not by the squared error.
 """
 
 from __future__ import annotations
@@ -32,14 +33,17 @@ TOLERANCE = 3e-4
 
 @dataclass(frozen=True)
 class Penalty:
-    """Weights of the penalties relative to the mean square of the targets: ridge, and second derivative."""
+    """Weights of the penalties: ridge (size of the factors), and smoothness (second derivative).
+
+    They are relative to the number of rows and to the scale of a component (`solve_mode`).
+    """
 
     ridge: float = 1e-3
     smoothness: float = 1e-5
 
 
 class Rows:
-    """Rows prepared for sweeps: for each mode, sparse hat functions and the order of the rows by cell."""
+    """Rows prepared for sweeps: for each mode, the sparse matrix of hat functions, and the rows sorted by cell."""
 
     def __init__(self, modes: Sequence[Mode], x: FloatArray, target: FloatArray) -> None:
         self.target = target.astype(np.float32)
@@ -47,11 +51,11 @@ class Rows:
         self.bases = [_Basis(mode, x) for mode in modes]
 
     def values(self, factors: Sequence[FloatArray]) -> list[Single]:
-        """Return the factor functions of each mode at the rows, shape (N, R)."""
+        """Return the functions of each mode at the rows, one array (N, R) per mode."""
         return [basis.at(factor) for basis, factor in zip(self.bases, factors, strict=True)]
 
     def predicted(self, factors: Sequence[FloatArray]) -> FloatArray:
-        """Return the sum over components of the products of factors at the rows, shape (N,)."""
+        """Return the model at the rows, shape (N,): the sum over components of the products over modes."""
         return np.asarray(
             np.prod(np.stack(self.values(factors)), axis=0, dtype=np.float32).sum(axis=1), dtype=np.float64
         )
@@ -76,7 +80,11 @@ class _Basis:
         return values
 
     def normal(self, others: Single, roots: Single | None) -> FloatArray:
-        """Return the Gram matrices of the cells, (size, width, R, width, R). roots: of the weights of the rows."""
+        """Return the Gram matrix of each cell, shape (size, width, R, width, R).
+
+        others: (N, R), the products of the functions of all other modes at the rows; roots: (N,), the square roots of
+        the weights of the rows, None for equal weights. width: hat functions that are not zero in a cell, 1 or 2.
+        """
         rank = others.shape[1]
         rows = (others if roots is None else others * roots[:, None])[self.order]
         if self.weights is not None:
@@ -92,7 +100,7 @@ class _Basis:
 
 @dataclass
 class Decomposition:
-    """Factors of each mode, shape (knots, R), during the fit, and the state of the acceleration."""
+    """A decomposition during its fit: factors (knots, R) by mode, number of sweeps so far, and loss."""
 
     factors: list[FloatArray]
     sweeps: int = 0
@@ -104,7 +112,10 @@ class Decomposition:
         return int(self.factors[0].shape[1])
 
     def sweep(self, modes: Sequence[Mode], rows: Rows, penalty: Penalty, sweeps: int, robust: bool = True) -> None:
-        """Run at most `sweeps` sweeps over the modes, until the loss converges. The factors are changed in place."""
+        """Run at most `sweeps` sweeps over the modes, until the loss converges. Replaces `factors`.
+
+        robust: whether rows have Huber weights.
+        """
         previous: list[FloatArray] | None = None
         plain = self.factors
         extrapolated, step, before, scale = False, 1, np.inf, np.inf
@@ -138,7 +149,10 @@ class Decomposition:
     def sweep_parts(
         self, modes: Sequence[Mode], x: FloatArray, target: FloatArray, penalty: Penalty, part: int
     ) -> None:
-        """Run one sweep over too many rows for one preparation; the normal equations are summed over parts."""
+        """Run one sweep over more rows than memory can hold prepared.
+
+        The normal equations are summed over parts of `part` rows, each of which is prepared separately.
+        """
         for number, mode in enumerate(modes):
             gram: FloatArray | float = 0.0
             right: FloatArray | float = 0.0
@@ -179,20 +193,24 @@ class Decomposition:
 
 
 def huber_scale(residual: NDArray[Any]) -> float:
-    """Return the absolute residual above which rows count linearly: `HUBER` robust standard deviations."""
+    """Return the absolute residual above which rows count linearly: `HUBER` robust standard deviations.
+
+    residual: (N,) absolute residuals.
+    """
     return HUBER * 1.4826 * float(np.median(residual)) + 1e-12
 
 
 def huber_roots(residual: NDArray[Any], scale: float) -> NDArray[Any]:
-    """Return the square roots of the weights of rows with these absolute residuals."""
+    """Return the square roots of the Huber weights, √min(1, scale/residual), of absolute residuals (N,)."""
     return np.asarray(np.sqrt(1.0 / np.maximum(1.0, residual / residual.dtype.type(scale))))
 
 
 def solve_mode(mode: Mode, gram: FloatArray, right: FloatArray, penalty: Penalty, count: int) -> FloatArray:
-    """Return the factor of one mode, (size, R), that solves its penalized normal equations.
+    """Return the factor (size, R) of a mode that solves the penalized normal equations.
 
-    gram: (size, width, R, width, R) by cell. right: (size, R). The penalties of a component are scaled by the mean
-    square of the product of its other factors, so that they do not depend on the scale of the modes.
+    gram: (size, width, R, width, R), the Gram matrix of each cell (`_Basis.normal`). right: (size, R), right-hand side.
+    count: number of rows. The penalties of a component are multiplied by the mean square of the product of its other
+    factors, so that they do not depend on how the scale of the component is divided among the modes.
     """
     size, width, rank = gram.shape[:3]
     bands = width if mode.kind == "categorical" else 3
@@ -233,28 +251,35 @@ def _solve_banded(blocks: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def balanced(factors: Sequence[FloatArray]) -> list[FloatArray]:
-    """Return the factors with the norms of each component shared equally among the modes."""
+    """Return the factors scaled so that each component has the same norm in all modes. Products do not change."""
     norms = np.stack([np.sqrt((factor**2).mean(axis=0)) + 1e-12 for factor in factors])
     shared = np.exp(np.log(norms).mean(axis=0))
     return [factor * (shared / norm) for factor, norm in zip(factors, norms, strict=True)]
 
 
 def averaged(members: Sequence[Sequence[FloatArray]]) -> list[FloatArray]:
-    """Return the factors of the mean of decompositions over the same modes: one decomposition of all components."""
+    """Return the factors of the mean of several decompositions over the same modes.
+
+    members: the factors of each decomposition. The mean is one decomposition with the components of all of them.
+    """
     factors = [np.concatenate(parts, axis=1) for parts in zip(*members, strict=True)]
     factors[0] = factors[0] / len(members)
     return balanced(factors) if len(members) > 1 else factors
 
 
 def started(modes: Sequence[Mode], rank: int, random: np.random.Generator, amplitude: float = 0.3) -> list[FloatArray]:
-    """Return random starting factors close to one, so that a component is nearly constant in most modes."""
+    """Return random starting factors (knots, R) by mode.
+
+    They are close to one, so that each component is nearly constant along each mode; the factor of the first mode is
+    multiplied by a random number of the standard deviation `amplitude` for each component.
+    """
     factors = [1.0 + 0.3 * random.standard_normal((mode.size, rank)) for mode in modes]
     factors[0] *= amplitude * random.standard_normal(rank)
     return balanced(factors)
 
 
 def _products_after(values: Sequence[Single]) -> list[Single]:
-    """Return for each mode the product of the values of all later modes."""
+    """Return for each mode the product (N, R) of the values of all later modes, ones for the last mode."""
     result = [np.ones_like(values[-1])]
     for value in reversed(values[1:]):
         result.append(result[-1] * value)
@@ -269,7 +294,10 @@ def _loss(residual: Single, scale: float) -> float:
 
 
 def factor_at(mode: Mode, factor: Single, x: FloatArray) -> Single:
-    """Return the factor function of a mode at rows, shape (N, R); an unmeasured category has the mean of all."""
+    """Return the functions of a mode at rows x (N, d), shape (N, R).
+
+    factor: (knots, R). An unmeasured category has the mean over all categories.
+    """
     first, weights = mode.basis(x)
     values: Single = factor[first]
     if mode.kind == "categorical":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert named columns of a table to the matrix of a model: texts become codes, invalid rows are left out."""
+"""Fit tensor models to named columns of a table: texts become numeric codes, invalid rows are left out."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from .model import FEWEST_ROWS, TensorModel
 from .modes import LARGEST, too_large
 
 MOST_LEVELS = 1000
-"""A column of texts with more distinct values is a name of the rows, not a parameter."""
+"""A column of texts with more distinct values names the rows. It is rejected as a parameter."""
 MOST_CATEGORIES = 200
 NOTE_ROWS, NOTE_VALUES, NOTE_RANGE, NOTE_RATIO = 200, 50, 0.2, 1.2
-"""Conditions for a note that numbers may be names of categories: least number of rows, largest number of values of the
-parameter, least change of its mean log time, and least von Neumann ratio."""
+"""For the note that numbers may be names of categories (`_jumping`): number of rows over which log times are averaged,
+largest number of values of the parameter, least range of the mean log time, and least von Neumann ratio."""
 UNKNOWN = -1.0
 """Code of an unmeasured category."""
 
 
 @dataclass(frozen=True)
 class ColumnModel:
-    """A model of named parameters.
+    """A tensor model of named parameters.
 
-    levels: for columns of texts, the texts of the codes, by parameter. target: the predicted column.
+    levels: for each parameter with texts, the texts in the order of their codes 0, 1, … target: name of the predicted
+    column.
     """
 
     parameters: tuple[str, ...]
@@ -40,9 +41,10 @@ class ColumnModel:
     model: TensorModel
 
     def matrix(self, columns: Mapping[str, Any]) -> FloatArray:
-        """Return the rows of a table as a matrix for the model, shape (N, d); NaN for a missing value.
+        """Return the rows of a table as a matrix (N, d) for the model.
 
-        Raises ModelingError for a parameter without a column, or for a column of texts if the parameter is numeric.
+        A missing value is NaN, a text that was not measured is `UNKNOWN`. Raises ModelingError for a parameter without
+        a column, or for a column of texts if the parameter is numeric.
         """
         columns = columns_in(columns, self.parameters)
         if missing := [name for name in self.parameters if name not in columns]:
@@ -52,7 +54,8 @@ class ColumnModel:
     def measured(self, columns: Mapping[str, Any]) -> tuple[FloatArray, FloatArray]:
         """Return the rows (N, d) and times (N,) of a table that have all parameters and a positive time.
 
-        Raises ModelingError for a column that is missing or of texts, and if no row is complete.
+        Raises ModelingError for a missing column, for a column of texts if the parameter is numeric, and for fewer than
+        two such rows.
         """
         columns = columns_in(columns, (*self.parameters, self.target))
         if self.target not in columns:
@@ -80,11 +83,12 @@ def fit_columns(
     """Fit a model of a column of a table; return the model, the used rows (N, d) and times (N,), and notes.
 
     - columns: arrays or lists by name, or a data frame.
+    - target: the column to model, positive times.
     - parameters: columns to use; default: all except the target.
     - categorical: columns whose values have no order; columns of texts are always categorical.
-    - spacing: "uniform" or "geometric" by parameter.
-    - place: function from the index of a row to its name in notes and errors.
-    - options: of `TensorModel`.
+    - spacing: "uniform" or "geometric" by parameter; otherwise the data decide.
+    - place: returns the name of a row in notes and errors from its index.
+    - options: further arguments of `TensorModel`.
 
     Rows with missing values, or with a time that is not positive and finite, are left out with a note. Raises
     ModelingError for data that cannot be modeled.
@@ -137,7 +141,10 @@ def _require_named(columns: Mapping[str, Any], names: Sequence[str]) -> None:
 
 
 def hidden_pairs(model: ColumnModel, x: FloatArray) -> list[list[str]]:
-    """Return for each row (N, d) the pairs "a*b" of parameters whose combination of values was not measured."""
+    """Return for each row x (N, d) the pairs "a*b" of parameters whose combination of values was not measured.
+
+    Rows with missing values have none.
+    """
     pairs = [f"{model.parameters[one]}*{model.parameters[other]}" for one, other in model.model.support_.pairs]
     result: list[list[str]] = [[] for _ in x]
     good = np.flatnonzero(np.isfinite(x).all(axis=1))
@@ -148,10 +155,11 @@ def hidden_pairs(model: ColumnModel, x: FloatArray) -> list[list[str]]:
 
 
 def _jumping(model: ColumnModel, x: FloatArray) -> list[str]:
-    """Return numeric parameters with few whole numbers over which time varies without a trend, like over names.
+    """Return the numeric parameters whose values may be names, because time jumps between neighbouring values.
 
-    The criterion is the ratio of von Neumann ("Distribution of the ratio of the mean square successive difference to
-    the variance", 1941), which is near 0 for a trend, and on average 2 for values in random order.
+    Such a parameter has few values, all whole numbers. The criterion is the ratio of von Neumann ("Distribution of the
+    ratio of the mean square successive difference to the variance", 1941) of the mean log times. It is near 0 for a
+    trend, and on average 2 for values in random order.
     """
     result = []
     rows = x[:NOTE_ROWS]
@@ -204,7 +212,10 @@ def _usable(
 
 
 def _few_rows(x: FloatArray) -> list[str]:
-    """Return notes if there are too few rows (N, d): a log-additive model has a constant and a slope per parameter."""
+    """Return notes if there are too few rows x (N, d).
+
+    A log-additive model needs at least one row for its constant and one for the slope of each parameter that varies.
+    """
     notes, varying = [], int(np.sum(np.ptp(x, axis=0) > 0))
     if len(x) < FEWEST_ROWS:
         notes.append(
@@ -229,7 +240,11 @@ def _levels(name: str, column: Column) -> tuple[str, ...]:
 def _coded(
     name: str, column: Column, levels: Sequence[str] | None, place: Callable[[int], str] = "row {}".format
 ) -> FloatArray:
-    """Return a column as numbers: codes of texts, `UNKNOWN` for a text that is not a level, NaN for a missing value."""
+    """Return a column as numbers (N,); NaN for a missing value.
+
+    With `levels`, a text is replaced by its index in them, or by `UNKNOWN` if it is not one of them. Raises
+    ModelingError for texts without `levels`.
+    """
     if levels is not None:
         codes = {level: float(code) for code, level in enumerate(levels)}
         texts = [_text(value) for value in column] if isinstance(column, np.ndarray) else column
@@ -254,21 +269,27 @@ def _text(value: float) -> str:
 
 
 def parameter_number(model: ColumnModel, name: str) -> int:
-    """Return the index of a parameter. Raises ModelingError with the existing parameters."""
+    """Return the index of a parameter. Raises ModelingError, which lists the parameters, if it does not exist."""
     if name not in model.parameters:
         raise ModelingError(f"no parameter {name!r} in this model; it has: {', '.join(model.parameters)}")
     return model.parameters.index(name)
 
 
 def measured_values(model: ColumnModel, name: str) -> FloatArray:
-    """Return representative values of a parameter: all measured ones if they are few, otherwise knots."""
+    """Return representative values of a parameter, ascending: all measured values if they are few, otherwise knots.
+
+    Raises ModelingError if the model has no such parameter.
+    """
     number = parameter_number(model, name)
     found = model.model.values_[number]
     return found if len(found) else values_of_knots(model.model, number)
 
 
 def values_of_knots(fitted: TensorModel, number: int) -> FloatArray:
-    """Return the knots of a parameter in its units inside of the measured range, without rounding errors."""
+    """Return the knots of parameter number `number` in units of the parameter, limited to the measured range.
+
+    Rounding errors of logarithms are removed. A constant parameter has its only value.
+    """
     low, high = fitted.low_[number], fitted.high_[number]
     for mode in fitted.modes_:
         if mode.parameters == (number,):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explain a model: main effects and pairwise effects of its parameters, shares of the variance of log time, and the
-extrapolation beyond the measured values."""
+"""Explain a tensor model: effects of its parameters and of pairs of them, and its extrapolation.
+
+Effects are shares of the variance of log time (Sobol indices), and curves of the mean log time.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,20 @@ from ..experiment import FloatArray
 from .columns import ColumnModel, measured_values
 
 SAMPLE = 4096
-"""Number of points for averages over the other parameters."""
+"""Number of random points over which effects are averaged."""
 MOST_VALUES = 33
 MOST_BEYOND, POINTS_BEYOND = 8.0, 8
-"""Largest factor beyond the measured range for which an extrapolation is shown, and the number of its points."""
-_RANGE = np.finfo(np.float64)  # larger or smaller ends of intervals would be infinite or 0, without a logarithm
+"""An extrapolation is shown up to this multiple of the largest measured value, at this number of points."""
+_RANGE = np.finfo(np.float64)  # limits for the ends of intervals, which may be 0 or infinite, before the logarithm
 
 
 @dataclass(frozen=True)
 class Effect:
-    """The mean of log time over all other parameters, by values of one parameter, relative to the total mean.
+    """The effect of one parameter on the time.
 
-    share: share of the variance of log time that the parameter explains alone (first-order Sobol index). total: share
-    including all interactions of the parameter (total Sobol index).
+    values: values of the parameter. logs: for each of them, the mean of ln(time) over all other parameters, minus the
+    total mean. share: share of the variance of ln(time) that the parameter explains alone (first-order Sobol index).
+    total: share including all interactions with other parameters (total Sobol index).
     """
 
     parameter: str
@@ -37,7 +40,11 @@ class Effect:
 
 @dataclass(frozen=True)
 class Tried:
-    """A tried model: its number of entries and components, its error (MLogQ) on held-out rows, whether it was kept."""
+    """A model that the selection tried.
+
+    size: number of entries of its factors. rank: number of components. error: MLogQ on held-out rows. kept: whether the
+    selection continued with it.
+    """
 
     name: str
     size: int
@@ -48,10 +55,11 @@ class Tried:
 
 @dataclass(frozen=True)
 class Beyond:
-    """The mean of log time over all other parameters by values of one parameter, with its 90 % interval.
+    """The extrapolation beyond the largest value of one parameter.
 
-    It is relative to the total mean. The first `inside` values are measured; the others are larger than all measured
-    values. forms: the trends of the extrapolation, with names from `TensorModel.extrapolation`.
+    values: the first `inside` ones are measured; the others are larger than all measured values. logs: for each value,
+    the mean of ln(time) over all other parameters, minus the total mean. low, high: the same for the ends of the 90 %
+    intervals. forms: the trends of the extrapolation, as in `TensorModel.extrapolation`, or "positive factors".
     """
 
     parameter: str
@@ -65,7 +73,7 @@ class Beyond:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two parameters, and the share of the variance of log time that their interaction explains."""
+    """Two parameters, and the share of the variance of ln(time) that their interaction explains."""
 
     first: str
     second: str
@@ -75,7 +83,7 @@ class Pair:
 def main_effects(model: ColumnModel, seed: int = 0) -> list[Effect]:
     """Return the effects of all parameters, the largest total share first.
 
-    The other parameters are drawn independently and uniformly from the measured values, or from the knots.
+    Averages and shares assume that all parameters are independent, and uniform over their measured values (or knots).
     """
     base, again, values = _samples(model, seed)
     logs, logs_again = _logs(model, base), _logs(model, again)
@@ -95,7 +103,7 @@ def main_effects(model: ColumnModel, seed: int = 0) -> list[Effect]:
 
 
 def pair_effects(model: ColumnModel, names: Sequence[str], seed: int = 0) -> list[Pair]:
-    """Return the pairs of some parameters, the largest share first: second-order Sobol indices."""
+    """Return all pairs of the parameters `names` with their second-order Sobol indices, the largest share first."""
     base, again, _ = _samples(model, seed)
     logs, logs_again = _logs(model, base), _logs(model, again)
     variance = float(np.var(np.concatenate([logs, logs_again]))) or 1.0
@@ -116,7 +124,7 @@ def pair_effects(model: ColumnModel, names: Sequence[str], seed: int = 0) -> lis
 
 
 def continuations(model: ColumnModel, seed: int = 0) -> list[Beyond]:
-    """Return the extrapolation of the model beyond the largest value of each parameter with an order."""
+    """Return the extrapolation of the model beyond the largest value of each numeric parameter with several values."""
     base, _, values = _samples(model, seed)
     mean = float(_logs(model, base).mean()) + model.model.center_
     result = []
@@ -143,7 +151,10 @@ def continuations(model: ColumnModel, seed: int = 0) -> list[Beyond]:
 
 
 def _beyond(low: float, high: float, whole: bool) -> FloatArray:
-    """Return values above the largest measured value."""
+    """Return values above the largest measured value `high`, whole numbers if `whole`.
+
+    The factor beyond is high/low, at most MOST_BEYOND; if `low` is not positive, the range is continued once.
+    """
     if low > 0.0:
         places = np.geomspace(high, high * min(high / low, MOST_BEYOND), POINTS_BEYOND + 1)
     else:
@@ -153,7 +164,7 @@ def _beyond(low: float, high: float, whole: bool) -> FloatArray:
 
 
 def tried_models(model: ColumnModel) -> list[Tried]:
-    """Return the models tried by the selection, in order; empty for models of earlier versions."""
+    """Return the models that the selection tried, in order; [] for files of earlier versions."""
     scale = model.model.scale_
     return [Tried(one.name, one.parameters, one.rank, one.error * scale, one.kept) for one in model.model.steps_]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert data frames and columns of any kind to numbers and texts; errors name the wrong column."""
+"""Convert data frames and columns of any kind to arrays of numbers and lists of texts; errors name the column."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from ..errors import ModelingError
 
 Column = NDArray[np.float64] | Sequence[str]
-# Names of the types of missing values in pandas, which is not imported here.
+# Types of missing values in pandas, by name, so that pandas need not be installed.
 _MISSING = ("NAType", "NaTType")
 
 
 def numbers_in(data: Any) -> Any:
-    """Return a data frame or series of pandas with its columns as floats; other data are returned unchanged.
+    """Convert the columns of a pandas data frame, or a pandas series, to floats. Return other data unchanged.
 
     Raises ValueError with the column and the row (from 0) of a value that is not a finite number: a missing value (NaN,
     NA, None), a text, a date.
@@ -41,11 +41,10 @@ def numbers_in(data: Any) -> Any:
 
 
 def columns_in(table: Mapping[str, Any], names: Collection[str] | None = None) -> dict[str, Column]:
-    """Return the columns of a table, such as a data frame, as numbers (NaN: missing) or texts ("": missing).
+    """Return the columns of a table or data frame by name: arrays of numbers, or lists of texts.
 
-    names: names of the columns to use, None: all.
-
-    Raises ModelingError with the column and the row (from 0) of a value that is neither a number nor a text.
+    A missing value is NaN or "". names: the columns to use; None: all. Raises ModelingError, with column and row (from
+    0), for a value that is neither a number nor a text, for numbers and texts in one column, and for equal names.
     """
     if hasattr(table, "columns") and len(set(table.columns)) < len(table.columns):
         names = list(table.columns)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error of a tensor model by the number of rows: models of parts of the rows, tested on held-out rows."""
+"""Compute how the error of a tensor model decreases with the number of rows.
+
+Models are fitted to parts of the rows and tested on held-out rows.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,12 @@ from .folds import held_out_folds
 from .model import TensorModel
 
 FIRST_ROWS, MOST_ROWS = 16, 32_768
-"""Rows of the first model (then doubled for each further model), and largest number of used rows."""
+"""Number of rows of the first model, which doubles from model to model, and largest number of rows that are used."""
 
 
 @dataclass(frozen=True)
 class ErrorAt:
-    """The error (MLogQ) on held-out rows of models of a number of rows; mean over folds."""
+    """The error of models that were fitted to a number of rows: MLogQ on held-out rows, mean over folds."""
 
     rows: int
     error: float
@@ -28,10 +31,10 @@ class ErrorAt:
 def error_by_rows(
     model: ColumnModel, x: FloatArray, times: FloatArray, time_budget: float = 0.3, seed: int = 0
 ) -> list[ErrorAt]:
-    """Return the error of models like `model` by the number of rows, up to the number of training rows.
+    """Return the error by the number of rows, up to the number of training rows; [] if no rows can be held out.
 
-    x (N, d), times (N,): result of `ColumnModel.measured`. Every model is selected again, with time_budget seconds, on
-    training rows only; repetitions of a configuration are held out together.
+    The models have the categories and the loss of `model`, and are selected again on training rows only.
+    x (N, d), times (N,): result of `ColumnModel.measured`. time_budget: limit for each model, as in `TensorModel`.
     """
     order = np.random.default_rng(seed).permutation(len(x))[:MOST_ROWS]
     x, logs = x[order], np.log(times[order])

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conformal prediction intervals with a spread that depends on the position of a row.
+"""Conformal prediction intervals whose width depends on the position of a row.
 
-A log-additive model is fitted to the size of the residuals of held-out rows. The residuals divided by this size are
-scores, whose quantile applies to all rows (normalized split conformal prediction: Papadopoulos et al., 2002; Lei et
-al., 2018).
+A log-additive model predicts the size of the residuals of held-out rows from the parameters. A residual divided by this
+size is a score. The interval at a row is a quantile of the scores times the size there (normalized split conformal
+prediction: Papadopoulos et al., "Inductive confidence machines for regression", 2002; Lei et al., "Distribution-free
+predictive inference for regression", 2018).
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ RIDGE = 20.0
 
 @dataclass(frozen=True)
 class Spread:
-    """Size of the residuals of the logarithm, and the scores of held-out rows, ascending.
+    """The model of the size of residuals of ln(time), and the scores of held-out rows.
 
-    modes, coefficients: the log-additive model; offset: its mean.
+    modes, coefficients, offset: ln(size) is offset plus, for each mode, the coefficients (knots,) interpolated at the
+    row. scores: ascending.
     """
 
     modes: tuple[Mode, ...]
@@ -36,12 +38,12 @@ class Spread:
     scores: FloatArray
 
     def scale(self, x: FloatArray) -> FloatArray:
-        """Return the typical size of the residual of each row; infinite on overflow."""
+        """Return the typical size of the residual of each row x (N, d), shape (N,); infinite on overflow."""
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(_design(self.modes, x) @ np.concatenate([*self.coefficients, [self.offset]])))
 
     def half_width(self, x: FloatArray, confidence: float) -> FloatArray:
-        """Return the half width of the interval of the logarithm of each row."""
+        """Return the half width of the interval of ln(time) at each row x (N, d), shape (N,); inf without scores."""
         count = len(self.scores)
         if count == 0:
             return np.full(len(x), np.inf)
@@ -50,9 +52,10 @@ class Spread:
 
 
 def spread_of(modes: Sequence[Mode], x: FloatArray, residuals: FloatArray) -> Spread:
-    """Return the spread from residuals of the logarithm at held-out rows.
+    """Return the spread from residuals (N,) of ln(time) at held-out rows x (N, d).
 
-    Each half of the rows gives scores relative to the model of the other half.
+    The scores of each half of the rows use a model of the size that was fitted to the other half. The returned model is
+    fitted to all rows.
     """
     coarse = tuple(coarsened(mode) for mode in modes)
     used = coarse if len(x) >= LEAST_ROWS else ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`TensorModel`: a tensor-completion model of positive times with scikit-learn's conventions."""
+"""`TensorModel`: a tensor-completion model of positive times, with the interface of scikit-learn regressors."""
 
 from __future__ import annotations
 
@@ -27,52 +27,58 @@ from .trend import FORMS, choose_trend
 from .unseen import category_half_width, differs_from_constant, without_logarithm
 
 SEARCH_ROWS, BUDGET_ROWS = 24_000, 12_000
-"""Largest number of rows for the choice of hyper-parameters (the model is then fitted to all rows), and the number of
-rows above which the work grows."""
+"""Largest number of rows for the choice of hyper-parameters (the model is then fitted to all rows), and number of rows
+above which the budget of this choice grows in proportion."""
 PART_SWEEPS = 50
-"""Sweeps over all rows, starting from factors of a part of the rows."""
+"""Number of sweeps over all rows that start from the factors of a fit to a part of the rows."""
 LOOSENING = 0.8
-"""Relative penalties decrease with this power of the number of rows, like n^(-4/5) for smoothing splines (Wahba,
-"Spline models for observational data", 1990, chapter 4)."""
+"""Penalties relative to the number of rows n decrease like n to the power of minus this, as n^(-4/5) for smoothing
+splines (Wahba, "Spline models for observational data", 1990, chapter 4)."""
 MEMORY_ROWS = 1 << 18
-"""Rows whose products of factors are in memory at the same time."""
+"""Largest number of rows that are prepared in memory at the same time."""
 KEPT_ROWS = 8192
-"""Earlier rows that `partial_fit` keeps in addition to new ones."""
+"""Number of earlier rows that `partial_fit` fits in addition to new ones."""
 CHUNK = 2048
 LEAST_ROWS, FEWEST_ROWS = 12, 4
-"""With fewer rows than the first number the model is log-additive; with fewer than the second, without a test."""
+"""With fewer rows than the first number, the model is log-additive; with fewer than the second, no rows are held out,
+so the error is not known."""
 ADDITIVE_WORK = 1.5e8
-"""Log-additive models are also tried up to this product of rows and squared knots (1 s of work)."""
+"""Log-additive models are also tried if rows · (number of all knots)² is at most this number (1 s of work)."""
 LOSSES = ("log", "mlogq2")
 EXTRAPOLATIONS = ("auto", *FORMS)
 MOST_LOG = 700.0
-"""Limit of the logarithm of extrapolated times, so that exp does not overflow."""
+"""Largest magnitude of the logarithm of predicted times, so that exp does not overflow."""
 
 
 class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """CP decomposition of log times over a grid of the parameters; every row is fitted at its position between knots.
+    """A sum of products of functions of the parameters (CP decomposition), fitted to the logarithm of times.
+
+    The functions are piecewise linear on a grid. Every row is fitted at its position between the knots of the grid.
 
     Parameters
     ----------
     categorical : indices of the columns whose values have no order.
     spacing : "auto", or for each column "auto", "uniform" or "geometric".
     knots : None, or for each column None or the knots of its grid, in its units.
-    rank : number of components; None: chosen with held-out rows, like smoothness, ridge, grids, derived modes, and the
-        number of averaged decompositions. `rank_` is the number of components of all decompositions.
-    smoothness, ridge : weights of the penalties; None: chosen.
+    rank : number of components; None: chosen with held-out rows. Held-out rows also choose grids, derived modes, and
+        the number of averaged decompositions.
+    smoothness, ridge : weights of the penalties; None: chosen with held-out rows.
     derive : whether products and ratios of two parameters may become modes.
     loss : "log": robust squared error of the logarithm; "mlogq2": positive factors of the time itself, by an
         interior-point Newton method (Hutter and Solomonik, SC '23, 5.3).
     extrapolation : continuation outside of the measured values: "hold" (the outermost value), "linear" (in logarithms),
         "damped" (linear with a decreasing slope), "logarithmic" (a power of the logarithm), "powers" (a sum of powers
-        with positive coefficients); "auto": chosen with rows near the edge.
-    time_budget : limit of the selection in seconds of a slow core, counted as operations, not on a clock.
+        with positive coefficients); "auto": chosen with rows near the edge (trend.py).
+    time_budget : limit of the selection in seconds of a slow core. Operations are counted, so that the result does not
+        depend on the machine.
     max_bytes : largest size of the stored model.
     random_state : seed of the starting factors and of the held-out rows.
 
-    Attributes: `modes_`, `factors_` (knots × rank, by mode), `rank_`, `penalty_`, `steps_` (steps of the selection),
-    `error_` (MLogQ of held-out rows), `trend_`, `spread_`, `support_`, `low_`, `high_` (measured range by
-    column), `whole_` (columns of whole numbers), `values_` (measured values of columns with few values).
+    Attributes after a fit: `modes_`, `factors_` (one array (knots, `rank_`) per mode), `rank_` (number of components of
+    all averaged decompositions), `penalty_`, `steps_` (steps of the selection), `error_` (MLogQ of held-out rows, NaN
+    if it is not known), `trend_` (extrapolation), `spread_` (intervals), `support_` (measured combinations), `low_`,
+    `high_` (measured range of each column), `whole_` (which columns contain only whole numbers), `values_` (measured
+    values of each column with few values), `seen_` (number of rows).
     """
 
     modes_: tuple[Mode, ...]
@@ -113,7 +119,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @on_one_thread
     def fit(self, X: Any, y: Any) -> TensorModel:
-        """Fit to rows X (N, d) with times y > 0 (N,). Raises ValueError for invalid numbers and times."""
+        """Fit to rows X (N, d) with times y > 0 (N,). Raises ValueError for invalid numbers, times and options."""
         x, times = validate_data(self, numbers_in(X), numbers_in(y), dtype=np.float64, y_numeric=True)
         _check_times(times)
         _check_places(x)
@@ -142,7 +148,11 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @on_one_thread
     def partial_fit(self, X: Any, y: Any) -> TensorModel:
-        """Add rows: factors, grids and categories are updated from their current state, not fitted again."""
+        """Add rows X (N, d) with times y > 0 (N,). Raises ValueError for invalid numbers and times.
+
+        Grids and categories are extended, and some sweeps over old and new rows improve the factors. Hyper-parameters
+        are not chosen again, unless a parameter varies that was constant until now.
+        """
         if not hasattr(self, "modes_"):
             return self.fit(X, y)
         x, times = validate_data(self, numbers_in(X), numbers_in(y), dtype=np.float64, y_numeric=True, reset=False)
@@ -176,7 +186,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Return the predicted time of each row, shape (N,)."""
+        """Return the predicted time of each row X (N, d), shape (N,), in the unit of the times of the fit."""
         check_is_fitted(self, "modes_")
         x = validate_data(self, numbers_in(X), dtype=np.float64, reset=False)
         return np.exp(self._logs(x))
@@ -184,11 +194,14 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def predict_interval(self, X: Any, confidence: float = 0.9) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return predicted times and the lower and upper ends of their intervals, shape (N,) each.
 
-        - Outside of the measured values, the interval widens with the distance, by the error of the extrapolation in
-          the fit. It also widens for unmeasured combinations of two parameters (`support.py`).
-        - For an unmeasured category it contains the spread of the measured categories.
-        - It is 0 to infinity if nothing is known: for another value of a constant parameter, and for a number of 0 or
-          below if all measured numbers are positive.
+        confidence: probability of the interval, between 0 and 1; ValueError otherwise.
+
+        - Outside of the measured values, the interval widens with the distance, at the rate of the error that the
+          extrapolation had in tests within the measured rows (trend.py).
+        - For an unmeasured combination of two parameters it is wider, too (support.py).
+        - For an unmeasured category it contains the scatter between the measured categories (unseen.py).
+        - It is 0 to infinity for another value of a constant parameter, and for a number of 0 or below if all measured
+          numbers of the parameter are positive.
         """
         check_is_fitted(self, "modes_")
         if not 0.0 < confidence < 1.0:
@@ -206,7 +219,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return np.exp(logs), np.exp(logs - below - doubt), np.exp(logs + above + doubt)
 
     def extrapolated(self, X: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Return which parameters of which rows are outside of the measured values or categories, shape (N, d)."""
+        """Return whether each value of X (N, d) is outside of the measured range, or no measured category."""
         check_is_fitted(self, "modes_")
         x = validate_data(self, numbers_in(X), dtype=np.float64, reset=False)
         outside = (x < self.low_) | (x > self.high_)
@@ -216,9 +229,9 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(outside)
 
     def hidden(self, X: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Return for each row which pairs of parameters (`support_.pairs`) have an unmeasured combination of values.
+        """Return (N, pairs): whether each pair of parameters in `support_.pairs` has an unmeasured combination.
 
-        The shape is (N, pairs). Values outside of the measured range count as the nearest measured values.
+        Values outside of the measured range count as the nearest measured values.
         """
         check_is_fitted(self, "modes_")
         return self.support_.hidden(self._clipped(validate_data(self, numbers_in(X), dtype=np.float64, reset=False)))
@@ -267,7 +280,10 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _choose(
         self, modes: tuple[Mode, ...], x: FloatArray, target: FloatArray, rows: IntArray, random: np.random.Generator
     ) -> tuple[IntArray, FloatArray, list[list[FloatArray]]]:
-        """Set modes and penalty; return held-out rows, their residuals, and starting factors by member."""
+        """Choose modes, penalty, and whether the model is log-additive, with rows number `rows`.
+
+        Returns held-out rows, their residuals, and the starting factors of each decomposition that is averaged.
+        """
         rank, smoothness = START[min(len(modes), len(START)) - 1] if modes else (1, 1.0)
         limit = max(1, self.max_bytes // 5 - 400)  # single precision, and the descriptions of modes
         sizes = sum(mode.size for mode in modes) or 1
@@ -303,7 +319,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             simple, others = choose_additive(modes, x[rows], target[rows], search.folds)
             if np.abs(others).mean() < np.abs(residuals).mean():
                 self.modes_, self.penalty_, self.additive_ = modes, simple, True
-                # With four folds each model would lack a quarter of the few rows, and have larger errors.
+                # With four folds, a fit would lack a quarter of the rows, so its errors would be too large.
                 fine = held_out_folds(x[rows], self.categorical, FINE_FOLDS)
                 _, residuals = choose_additive(modes, x[rows], target[rows], fine, (simple,))
                 held = rows[np.concatenate([test for _, test in fine])]
@@ -317,7 +333,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         searched: int,
         random: np.random.Generator,
     ) -> None:
-        """Set the factors by a fit from starting factors, which were selected with `searched` rows."""
+        """Fit the factors to all rows, from starting factors that were fitted to `searched` rows."""
         if not self.modes_:
             return
         if self.additive_:
@@ -341,7 +357,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self.fit(x, np.exp(logs))
 
     def _remember(self, x: FloatArray, logs: FloatArray, random: np.random.Generator) -> None:
-        """Keep a uniform random sample of all rows for `partial_fit`."""
+        """Keep a random sample of the rows for `partial_fit`."""
         kept = random.permutation(len(x))[:KEPT_ROWS]
         self._kept = (x[kept], logs[kept])
         self.seen_ = len(x)

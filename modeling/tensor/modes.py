@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modes of the tensor: each parameter, or product or ratio of two, with its grid and the hat functions on it."""
+"""Modes of the tensor: a parameter, or the product or ratio of two, with a grid and the hat functions on the grid.
+
+A hat function is 1 at one knot, 0 at all other knots, and linear between knots.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +18,24 @@ from ..experiment import FloatArray
 IntArray = NDArray[np.intp]
 Kind = Literal["numeric", "categorical"]
 FEW_VALUES = 24
-"""A parameter with at most this many values has a knot at each value."""
+"""A parameter with at most this many different values has a knot at each value."""
 LARGEST = 1e100
 """Largest absolute value of a parameter; the square of a larger one would overflow."""
 MOST_NEW_KNOTS = 32
-"""Most knots that one extension adds to each side of a grid."""
+"""Largest number of knots that one extension adds to each side of a grid."""
 FIRST_CELLS = (256, 256, 64, 16)
-"""Cells of the first grid of a parameter with more than `FEW_VALUES` values, with one, two, three, or more modes."""
+"""Number of cells of the first grid of a parameter with more than `FEW_VALUES` values, if there are one, two, three, or
+more modes."""
 
 
 @dataclass(frozen=True)
 class Mode:
-    """One mode: hat functions on knots, or an indicator of each value.
+    """One mode: hat functions on knots if it is numeric, or an indicator function for each category.
 
-    parameters: columns of the data: one, or two for a derived mode. signs: their exponents in a derived mode. knots:
-    ascending, in the scale of the mode; the codes of a categorical mode. indexed: every measured value is a knot.
+    parameters: columns of the rows: one, or two for a derived mode (a product or ratio). signs: the exponents, 1 or -1,
+    of the columns in a derived mode. logarithmic: whether the scale of the mode is the logarithm of the parameter.
+    knots: ascending, in the scale of the mode; the codes of a categorical mode. indexed: whether every measured value
+    is a knot.
     """
 
     parameters: tuple[int, ...]
@@ -41,16 +47,19 @@ class Mode:
 
     @property
     def size(self) -> int:
-        """Number of knots."""
+        """Return the number of knots."""
         return len(self.knots)
 
     @property
     def width(self) -> int:
-        """Number of hat functions that are not zero at a measured value."""
+        """Return the largest number of hat functions that are not zero at a measured value."""
         return 1 if self.indexed else 2
 
     def scaled(self, x: FloatArray) -> FloatArray:
-        """Return the rows in the scale of the mode, shape (N,); infinite where a logarithm does not exist."""
+        """Return the positions of rows x (N, d) in the scale of the mode, shape (N,).
+
+        They are infinite or NaN where a logarithm does not exist.
+        """
         if self.kind == "categorical":
             return x[:, self.parameters[0]]
         parts = [x[:, parameter] for parameter in self.parameters]
@@ -60,7 +69,7 @@ class Mode:
         return parts[0] if len(parts) == 1 else parts[0] * self.signs[0] + parts[1] * self.signs[1]
 
     def basis(self, x: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Return the left knot of each row, shape (N,), and the weights of this knot and the next, shape (N, 2).
+        """Return the number of the knot left of each row (N,), and the weights of this knot and the next (N, 2).
 
         Outside of the grid the outermost knot has weight 1. A category that was not measured has weights of zero.
         """
@@ -77,7 +86,10 @@ class Mode:
         return at, np.column_stack([1.0 - right, right])
 
     def refined(self) -> tuple[Mode, FloatArray]:
-        """Return the mode with a knot in the middle of each cell, and the matrix from old to new values at knots."""
+        """Return the mode with an additional knot in the middle of each cell, and a matrix (new knots, old knots).
+
+        The matrix converts a factor on the old knots to the same function on the new knots.
+        """
         middles = (self.knots[1:] + self.knots[:-1]) / 2.0
         knots = np.empty(2 * self.size - 1)
         knots[::2], knots[1::2] = self.knots, middles
@@ -88,10 +100,10 @@ class Mode:
         return replace(self, knots=knots), matrix
 
     def extended(self, x: FloatArray) -> tuple[Mode, FloatArray]:
-        """Return the mode with a grid that contains all rows, and the matrix from old to new values at knots.
+        """Return the mode with a grid that contains all rows x (N, d), and a matrix (new knots, old knots).
 
-        New cells are as wide as the outermost one, and new knots have the outermost value. A new category has the mean
-        of all categories.
+        The matrix converts a factor: new knots have the value of the outermost old knot, a new category the mean of all
+        categories. New cells are as wide as the outermost one (wider if there would be too many).
         """
         z = self.scaled(x)
         if self.kind == "categorical":
@@ -109,9 +121,9 @@ class Mode:
         return replace(self, knots=knots, indexed=bool(self.indexed and np.isin(z, knots).all())), matrix
 
     def roughness(self) -> FloatArray:
-        """Return the penalty ∫ f″² on this grid, scaled to unit length, as the bands of a matrix, shape (3, size).
+        """Return the matrix of the penalty ∫ f″² on this grid, scaled to length 1, as its bands (3, size).
 
-        Band k holds the entries (i + k, i). The bands of a categorical mode are zero.
+        Band k contains the entries (i + k, i) of the matrix. All are zero for a categorical mode.
         """
         bands = np.zeros((3, self.size))
         if self.kind == "categorical" or self.size < 3:
@@ -131,10 +143,10 @@ class Mode:
 def numeric_mode(
     x: FloatArray, parameter: int, logarithmic: bool | None = None, knots: FloatArray | None = None
 ) -> Mode:
-    """Return the mode of a numeric parameter.
+    """Return the mode of the numeric column number `parameter` of rows x (N, d).
 
-    knots: in units of the parameter; default: each measured value. logarithmic: scale of the mode; None: logarithmic if
-    the logarithms of the column are less skewed than the column.
+    logarithmic: whether its scale is logarithmic; None: if all values are positive and their logarithms are less
+    skewed. knots: in units of the parameter; None: each measured value.
     """
     values = np.unique(x[:, parameter])
     if logarithmic is None:
@@ -147,12 +159,12 @@ def numeric_mode(
 
 
 def categorical_mode(x: FloatArray, parameter: int) -> Mode:
-    """Return the mode of a parameter whose values have no order."""
+    """Return the mode of the column number `parameter` of rows x (N, d), whose values have no order."""
     return Mode((parameter,), (1,), "categorical", False, np.unique(x[:, parameter]), True)
 
 
 def derived_mode(x: FloatArray, first: int, second: int, sign: int) -> Mode:
-    """Return the mode of the product (sign 1) or ratio (sign -1) of two positive parameters, on a logarithmic grid."""
+    """Return the mode of the product (sign 1) or ratio (sign -1) of two positive columns, on a logarithmic grid."""
     mode = Mode((first, second), (1, sign), "numeric", True, np.empty(0), indexed=True)
     z = mode.scaled(x)
     values = distinct(z)
@@ -162,7 +174,10 @@ def derived_mode(x: FloatArray, first: int, second: int, sign: int) -> Mode:
 
 
 def _beyond(distance: float, step: float) -> FloatArray:
-    """Return the distances of new knots from the edge of a grid, up to `distance`; empty if it is not positive."""
+    """Return the distances of new knots from the edge of a grid, up to `distance`, about `step` apart.
+
+    Empty if `distance` is not positive.
+    """
     if distance <= 0.0:
         return np.empty(0)
     count = max(1, min(MOST_NEW_KNOTS, int(np.ceil(distance / step)))) if step > 0 else 1
@@ -170,14 +185,14 @@ def _beyond(distance: float, step: float) -> FloatArray:
 
 
 def distinct(z: FloatArray) -> FloatArray:
-    """Return the values that differ by more than rounding, ascending."""
+    """Return the different values, ascending; values that differ only by rounding count as one."""
     values = np.unique(z)
     apart = np.diff(values) > 1e-9 * max(1.0, float(np.abs(values).max()))
     return np.asarray(values[np.concatenate([[True], apart])])
 
 
 def _grid(z: FloatArray, cells: int) -> FloatArray:
-    """Return uniform knots, or quantiles where half of the uniform cells would be empty."""
+    """Return `cells` + 1 uniform knots, or quantiles if more than half of the uniform cells would contain no value."""
     uniform = np.linspace(z.min(), z.max(), cells + 1)
     if np.count_nonzero(np.histogram(z, uniform)[0]) * 2 >= cells:
         return uniform
@@ -195,9 +210,10 @@ def modes_of(
     spacing: Sequence[bool | None] = (),
     knots: Sequence[FloatArray | None] = (),
 ) -> tuple[Mode, ...]:
-    """Return a mode for each parameter that has more than one value.
+    """Return a mode for each column of rows x (N, d) that has more than one value.
 
-    spacing, knots: for each parameter the arguments `logarithmic` and `knots` of `numeric_mode`.
+    categorical: columns whose values have no order. spacing, knots: for each column, the arguments `logarithmic` and
+    `knots` of `numeric_mode`. Without given knots, columns of more than `FEW_VALUES` values have `FIRST_CELLS` cells.
     """
     result: list[Mode] = []
     regular = []
@@ -221,7 +237,7 @@ def modes_of(
 
 
 def few_values(x: FloatArray, before: Sequence[FloatArray] | None = None) -> tuple[FloatArray, ...]:
-    """Return the values of each column, ascending; an empty array for a column with more than `FEW_VALUES`.
+    """Return the different values of each column, ascending; an empty array if there are more than `FEW_VALUES`.
 
     before: the result for earlier rows, whose values are added.
     """
@@ -235,6 +251,6 @@ def few_values(x: FloatArray, before: Sequence[FloatArray] | None = None) -> tup
 
 
 def too_large(x: FloatArray) -> list[int]:
-    """Return the columns of x, shape (N, d), that vary and contain a number larger than `LARGEST`."""
+    """Return the columns of x (N, d) that vary and contain a magnitude larger than `LARGEST`."""
     varied = x.min(axis=0) < x.max(axis=0)
     return np.flatnonzero(varied & (np.abs(x).max(axis=0) > LARGEST)).tolist()

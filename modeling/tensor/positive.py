@@ -2,10 +2,11 @@
 """Positive factors for times: the loss MLogQ2 with an interior-point Newton method, and its extrapolation.
 
 Source: Hutter and Solomonik, "Application performance modeling via tensor completion" (SC '23), sections 4.2.2 and 5.3.
-The method minimizes the sum of log² of the accuracy ratio, with a log barrier on every entry of the factors. The rows
-of a factor are fitted with Newton's method, and the barrier parameter decreases geometrically to the ridge. Outside of
-the grid, a factor is replaced by its best rank-one approximation, whose left singular vector is positive; its logarithm
-is continued by a line.
+MLogQ2 is the mean of ln²(predicted / measured). The method minimizes it with a logarithmic barrier, which keeps every
+entry of the factors positive. Newton's method fits the entries at each knot of a factor, and the weight of the barrier
+decreases geometrically to a small part of the ridge. Outside of the grid, a factor is replaced by its best rank-one
+approximation, a column vector times a row vector. The logarithm of the column vector, which is positive, is continued
+by a line.
 """
 
 from __future__ import annotations
@@ -19,24 +20,25 @@ from ..experiment import FloatArray
 from .modes import IntArray, Mode
 
 BARRIER, LOWERING = 1e-1, 0.2
+"""First weight of the barrier, and factor by which it decreases."""
 NEWTON_STEPS, SWEEPS_PER_BARRIER = 3, 4
 LEAST_BARRIER = 1e-7
 TO_BOUNDARY = 0.9
-"""Largest Newton step as a share of the distance to the boundary."""
+"""Largest Newton step, as a share of the distance at which an entry would become 0."""
 MOST_RANK = 16
 TAIL = 4
-"""Number of knots for the line at each end of a factor."""
+"""Number of outermost knots to which the line at each end of a factor is fitted."""
 
 
 @dataclass(frozen=True)
 class PositiveFactors:
-    """Positive factors (knots, R) by mode; the sum of their products is the time divided by exp(center)."""
+    """Positive factors (knots, R) by mode; the sum over R of their products is the time divided by exp(center)."""
 
     factors: tuple[FloatArray, ...]
     center: float
 
     def logs(self, modes: Sequence[Mode], x: FloatArray) -> FloatArray:
-        """Return the logarithm of the predicted time of each row, also outside of the grid."""
+        """Return ln(predicted time) of rows x (N, d), shape (N,), also outside of the grid."""
         result: FloatArray | None = None
         for mode, factor in zip(modes, self.factors, strict=True):
             first, weights = mode.basis(x)
@@ -57,7 +59,10 @@ class PositiveFactors:
 def fit_positive(
     modes: Sequence[Mode], x: FloatArray, logs: FloatArray, rank: int, ridge: float, random: np.random.Generator
 ) -> PositiveFactors:
-    """Return positive factors that minimize the mean log² of the accuracy ratio of the means of grid cells."""
+    """Return positive factors of at most MOST_RANK components that minimize MLogQ2.
+
+    The measured times are geometric means of the rows nearest to the same knots. logs: (N,), ln(time) of rows x (N, d).
+    """
     rank = min(rank, MOST_RANK)
     center = float(np.median(logs))
     cells, target, counts = _cells(modes, x, logs - center)
@@ -80,7 +85,10 @@ def fit_positive(
 
 
 def _cells(modes: Sequence[Mode], x: FloatArray, logs: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return the cells with rows (C, d), the logarithm of the geometric mean time in each, and the numbers of rows."""
+    """Group rows by their nearest knots.
+
+    Returns the knots of each of C groups (C, modes), the means of `logs` (C,), and the numbers of rows (C,).
+    """
     places = []
     for mode in modes:
         first, weights = mode.basis(x)
@@ -98,7 +106,11 @@ def _newton(
     ridge: float,
     barrier: float,
 ) -> FloatArray:
-    """Return a factor after Newton steps of all its rows at once; entries stay positive."""
+    """Return a factor (knots, R) after NEWTON_STEPS Newton steps, which keep its entries positive.
+
+    at: (C,), the knot of each group of rows; others: (C, R), the products of the other factors; target: (C,), mean
+    ln(time); counts: (C,), numbers of rows.
+    """
     size, rank = factor.shape
     order = np.argsort(at, kind="stable")
     bounds = np.searchsorted(at[order], np.arange(size + 1))
@@ -110,7 +122,8 @@ def _newton(
         model = np.maximum((others * factor[at]).sum(axis=1), 1e-12)
         ratio = np.log(model) - target
         slope = weight * 2.0 * ratio / model
-        curvature = np.sqrt(weight * 2.0 * np.maximum(1.0 - ratio, 0.1)) / model  # convex for ratios below e
+        # ln² is convex only if predicted/measured is below e; the limit 0.1 keeps the Hessian positive elsewhere
+        curvature = np.sqrt(weight * 2.0 * np.maximum(1.0 - ratio, 0.1)) / model
         gradient = np.zeros((size, rank))
         hessian = np.zeros((size, rank, rank))
         for row in range(size):
@@ -127,7 +140,10 @@ def _newton(
 
 
 def _continued(mode: Mode, factor: FloatArray, z: FloatArray) -> FloatArray:
-    """Return the rank-one factor at positions outside of the knots, shape (n, R), from lines in its logarithm."""
+    """Return the rank-one approximation of a factor, continued to positions z (n,) outside of the knots, shape (n, R).
+
+    The positions are in the scale of the mode. Each end is a line in the logarithm of the factor.
+    """
     left, sizes, right = np.linalg.svd(factor, full_matrices=False)
     column, row = np.abs(left[:, 0]), np.abs(right[0]) * sizes[0]
     logs = np.log(np.maximum(column, 1e-300))

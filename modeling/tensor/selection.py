@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choose grid, derived modes, rank and penalties with held-out rows, within a budget of work.
 
-The search is greedy with warm starts: each step changes the current decomposition, runs a few sweeps on the training
-rows, and is kept if the error of the held-out rows decreases. At the end, further decompositions of the same kind from
-other random factors are averaged with the best one, as long as this decreases the error. Work is counted in operations,
-not on a clock, so that the same data and `random_state` give the same model on every machine.
+The search is greedy: each step changes one property of the best candidate, runs a few sweeps on the training rows from
+the current factors, and is kept if the error on the held-out rows decreases. At the end, the best decomposition is
+averaged with further decompositions of the same kind from other random factors, as long as this decreases the error.
+Work is counted in operations, not on a clock, so that the same data and `random_state` give the same model on every
+machine.
 """
 
 from __future__ import annotations
@@ -21,27 +22,29 @@ from .als import Decomposition, Penalty, Rows, Single, solve_mode, started
 from .modes import IntArray, Mode, derived_mode
 
 RATE = 3e9
-"""Operations per second for the conversion of work to time: one core of a slow machine."""
+"""Operations per second that convert the budget from seconds to work: one core of a slow machine."""
 CALLS = 1.2e6
-"""Constant cost of the numpy calls for one mode in a sweep (operations): 0.4 ms."""
+"""Operations that count for the numpy calls for one mode in a sweep: 0.4 ms."""
 GAIN = 0.004
 """Least relative reduction of the error by a step that is kept."""
 ALONE_GAIN = 0.04
 """The same for a step after which the size limit does not allow an average of two decompositions."""
 RANKS = (4, 8, 16, 24, 32, 48)
 SWEEPS, FEW_SWEEPS, MEMBER_SWEEPS, FINAL_SWEEPS = 20, 8, 40, 25
-"""Sweeps for a new rank, for a change of the current decomposition, for a further averaged one, and over all rows."""
+"""Numbers of sweeps: of a decomposition with a new rank, after a change of the current decomposition, of a further
+decomposition for the average, and over all rows at the end."""
 PROMISING = 1.08
-"""A new rank gets the same number of sweeps again if its error is less than this factor times the best error, because
-the best decomposition had more sweeps."""
+"""A decomposition with a new rank gets the same number of sweeps again if its error is less than this factor times the
+best error, because the best decomposition has had more sweeps."""
 MOST_MEMBERS = 4
+"""Largest number of decompositions in an average."""
 MOST_PRODUCTS = 640
-"""Largest product of modes and components of an average; predictions then take 2 µs per row."""
+"""Largest product of the numbers of modes and components of an average; predictions then take 2 µs per row."""
 MOST_DERIVED = 3
 LIMITS = {"smoothness": 1e-14, "ridge": 1e-8}
 """Smallest tried penalties."""
 START = ((4, 1e-10), (4, 1e-10), (16, 1e-8), (16, 1e-6))
-"""Initial rank and smoothness of the search, by the number of modes minus one (docs/design/tensor.md)."""
+"""Initial rank and smoothness of the search for one, two, three, and more modes (docs/design/tensor.md)."""
 WIDER_GAIN = 0.02
 """Least relative reduction of the error by a derived mode or finer grids, which make later steps more expensive."""
 DERIVED_ROWS = 4096
@@ -50,13 +53,13 @@ DERIVED_ROWS = 4096
 
 @dataclass
 class Budget:
-    """The remaining work (operations), and the largest number of parameters of a model."""
+    """The limits of the search: remaining operations, and largest number of entries of the factors (`parameters`)."""
 
     operations: float
     parameters: int
 
     def cost(self, modes: Sequence[Mode], rank: int, rows: int, sweeps: int) -> float:
-        """Return the operations of a number of sweeps; the formula was fitted to sweeps over six data sets."""
+        """Return the operations of `sweeps` sweeps over `rows` rows. The formula was fitted to six data sets."""
         hats = [mode.width * rank for mode in modes]
         per_row = sum(0.36 * hat**2 + 20.0 * hat + 350.0 for hat in hats)
         per_knot = sum(mode.size for mode in modes) * (2.0 * rank**3 + 270.0 * rank**2 + 3.6e4)
@@ -65,7 +68,12 @@ class Budget:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the search: a description, and the error on held-out rows in units of the scaled target."""
+    """One step of the search.
+
+    name: what was changed. parameters: number of entries of the factors. error: mean absolute residual on held-out
+    rows, in units of the scaled target; times the scale of the model it is MLogQ. kept: whether the search continued
+    with the changed model.
+    """
 
     name: str
     rank: int
@@ -76,9 +84,10 @@ class Step:
 
 @dataclass
 class Candidate:
-    """A decomposition with its hyper-parameters and its errors on held-out rows.
+    """A choice of modes, penalty and rank, with its decompositions and errors.
 
-    fits: by fold. members: further averaged decompositions, each by fold.
+    fits: the decomposition of the training rows of each fold. members: further decompositions for the average, each
+    with one fit per fold. residuals: of the held-out rows of all folds. error: mean absolute residual.
     """
 
     modes: tuple[Mode, ...]
@@ -90,12 +99,12 @@ class Candidate:
 
     @property
     def rank(self) -> int:
-        """Number of components."""
+        """Return the number of components."""
         return self.fits[0].rank
 
     @property
     def parameters(self) -> int:
-        """Number of entries of the factors."""
+        """Return the number of entries of the factors of one decomposition."""
         return self.rank * sum(mode.size for mode in self.modes)
 
 
@@ -110,7 +119,11 @@ class Search:
         budget: Budget,
         random: np.random.Generator,
     ) -> None:
-        """Create the search. folds: pairs of indices of training and held-out rows. target: centred and scaled."""
+        """Create the search over rows x (N, d) with targets (N,), the centred and scaled logarithms of times.
+
+        folds: pairs of the indices of training rows and of held-out rows. `fixed` names what the search may not change:
+        "rank", "smoothness", "ridge", "cells", "derived" (modes), "members".
+        """
         self.x, self.target, self.folds, self.budget, self.random = x, target, folds, budget, random
         self.steps: list[Step] = []
         self.fixed: frozenset[str] = frozenset()
@@ -119,7 +132,7 @@ class Search:
         self._prepared: tuple[tuple[Mode, ...], list[tuple[Rows, Rows]]] | None = None
 
     def run(self, first: Candidate) -> Candidate:
-        """Return the best candidate that the budget finds, starting from the first."""
+        """Return the best candidate that the search finds within the budget, starting from `first`."""
         with shares("choice of the model") as self._done:
             return self._averaged(self._best(first))
 
@@ -140,7 +153,10 @@ class Search:
         return self._tune(best, ("ridge",)) if best is tuned else self._tune(self._refine(best), tuple(LIMITS))
 
     def _try(self, name: str, best: Candidate, changed: Candidate, sweeps: int, gain: float = GAIN) -> Candidate:
-        """Fit `changed` and return the better candidate; without budget, return `best`."""
+        """Fit `changed`, and return it if its error is lower by the relative `gain`, else `best`.
+
+        Without enough remaining budget, `changed` is not fitted.
+        """
         cost = self._cost(changed, sweeps)
         if cost + self._member_cost(changed) > self.budget.operations or changed.parameters > self.budget.parameters:
             return best
@@ -157,7 +173,10 @@ class Search:
         return fitted if better else best
 
     def _averaged(self, best: Candidate) -> Candidate:
-        """Average with decompositions from other random factors (other local minima) as long as the error decreases."""
+        """Average the best candidate with fits from other random factors, as long as the error decreases.
+
+        Other starting factors lead to other local minima.
+        """
         while len(best.members) + 1 < MOST_MEMBERS and "members" not in self.fixed:
             count = len(best.members) + 1
             cost, components = self._member_cost(best), best.rank * (count + 1)
@@ -178,7 +197,7 @@ class Search:
         return best
 
     def _member_cost(self, candidate: Candidate) -> float:
-        """Return the work of one more averaged decomposition, including its fit to all rows."""
+        """Return the operations of one more decomposition for the average, including its fit to all rows."""
         final = self.budget.cost(candidate.modes, candidate.rank, len(self.x), FINAL_SWEEPS)
         return self._cost(candidate, MEMBER_SWEEPS) + final
 
@@ -197,7 +216,7 @@ class Search:
         return replace(candidate, fits=fits, residuals=joined, error=float(np.abs(joined).mean()))
 
     def rows(self, modes: tuple[Mode, ...]) -> list[tuple[Rows, Rows]]:
-        """Return the training rows and held-out rows of each fold, prepared for the modes."""
+        """Return the training rows and the held-out rows of each fold, prepared for `modes`."""
         if self._prepared is None or self._prepared[0] is not modes:
             pairs = [
                 (Rows(modes, self.x[train], self.target[train]), Rows(modes, self.x[test], self.target[test]))
@@ -207,7 +226,10 @@ class Search:
         return self._prepared[1]
 
     def _restarted(self, best: Candidate, rank: int) -> Candidate:
-        """Return a candidate of another rank from random factors, which fits better than adding components."""
+        """Return a candidate of another rank with random factors.
+
+        Adding components to the present factors gives larger errors.
+        """
         return replace(best, fits=[Decomposition(started(best.modes, rank, self.random)) for _ in best.fits])
 
     def _cost(self, candidate: Candidate, sweeps: int) -> float:
@@ -215,7 +237,7 @@ class Search:
         return sum(cost(candidate.modes, candidate.rank, len(train), sweeps) for train, _ in self.folds)
 
     def _refine(self, best: Candidate) -> Candidate:
-        """Halve the cells of all grids as long as the error decreases enough."""
+        """Divide the cells of all grids in two, repeatedly, as long as the error decreases enough."""
         while "cells" not in self.fixed and not all(mode.indexed for mode in best.modes):
             modes, matrices = [], []
             for mode in best.modes:
@@ -235,7 +257,10 @@ class Search:
         return best
 
     def _tune(self, best: Candidate, names: Sequence[str]) -> Candidate:
-        """Change penalties by factors of ten as long as this is better than the same sweeps without a change."""
+        """Change the penalties `names` by factors of ten as long as the error decreases enough.
+
+        The reduction must be larger than by the same number of sweeps without a change.
+        """
         before = best.error
         best = self._try("more sweeps", best, best, FEW_SWEEPS)
         gain = max(GAIN, 1.0 - best.error / max(before, 1e-300))
@@ -269,7 +294,10 @@ class Search:
         return best
 
     def _best_derived(self, best: Candidate) -> tuple[Mode, list[FloatArray]] | None:
-        """Return the derived mode that explains most of the residuals of held-out rows, and its factors by fold."""
+        """Return the derived mode that reduces the error of held-out rows most, and its factor for each fold.
+
+        None if no mode reduces the error by WIDER_GAIN.
+        """
         parameters = [mode.parameters[0] for mode in best.modes if mode.kind == "numeric" and len(mode.parameters) == 1]
         positive = [parameter for parameter in parameters if self.x[:, parameter].min() > 0]
         there = {(mode.parameters, mode.signs) for mode in best.modes}
@@ -296,7 +324,10 @@ class Search:
     def _gain(
         self, mode: Mode, penalty: Penalty, train: IntArray, test: IntArray, products: Single, held: Single
     ) -> tuple[FloatArray, float]:
-        """Return the factor of an additional mode after one update, and the mean error of held-out rows with it."""
+        """Return the factor of an additional mode after one update, and the mean error of held-out rows with it.
+
+        products, held: the components (rows, R) of the present model at the training rows and held-out rows.
+        """
         rows = Rows((mode,), self.x[train], self.target[train] - products.sum(axis=1))
         basis = rows.bases[0]
         right = (basis.transposed @ (products * rows.target[:, None])).astype(np.float64)

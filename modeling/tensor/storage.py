@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Store models as a JSON document and an npz archive of arrays, without pickle; both are checked when read."""
+"""Store a tensor model as a JSON document and an npz archive of arrays, without pickle. Both are checked when read."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from .trend import Continuation, Form, Trend
 
 KIND, VERSION = "quipu tensor model", 1
 MOST_SCORES = 200
-"""Largest number of stored quantiles of the scores of held-out rows."""
+"""Largest number of scores of held-out rows (intervals.py) that are stored; more are replaced by quantiles."""
 _SINGLE = ("factor", "positive", "scores", "support_effects", "support_missing")
-"""Names of the arrays stored in single precision, in addition to the coefficients of the spread."""
+"""First parts of the names of arrays in single precision; the coefficients of the spread are, too (`_is_single`)."""
 _JOINED = ("doubles", "singles")
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
 
@@ -93,7 +93,10 @@ class _Document:
 
 
 def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
-    """Return the document and the archive of a model; the document contains the checksum of the archive."""
+    """Return the JSON document and the content of the npz archive of a model.
+
+    The document contains the checksum of the archive.
+    """
     fitted = model.model
     arrays: dict[str, FloatArray] = {"low": fitted.low_, "high": fitted.high_, "whole": fitted.whole_.astype(float)}
     for number, (mode, factor) in enumerate(zip(fitted.modes_, fitted.factors_, strict=True)):
@@ -150,14 +153,17 @@ def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
 
 
 def expect_model(document: object, source: object) -> Mapping[str, Any]:
-    """Return the document of a tensor model. Raises FormatError if it is another document."""
+    """Return `document` if it is the document of a tensor model. Raises FormatError otherwise."""
     if not isinstance(document, Mapping) or document.get("kind") != KIND:
         raise FormatError(source, "is not a tensor model: give a file that quipu tensor fit wrote")
     return document
 
 
 def restored(document: object, content: bytes, source: object) -> ColumnModel:
-    """Return the model of a document and its archive. Raises FormatError with the wrong key or array."""
+    """Return the model of a document and the content of its archive.
+
+    source: name of the file for errors. Raises FormatError, which names the wrong key or array.
+    """
     document = expect_model(document, source)
     if document.get("version") != VERSION:
         raise FormatError(
@@ -215,7 +221,10 @@ class _Arrays:
         self._arrays, self._source = arrays, source
 
     def of(self, name: str, shape: tuple[int, ...], default: FloatArray | None = None) -> FloatArray:
-        """Return an array of this shape; -1: any size. default: for files of earlier versions without the array."""
+        """Return the array with this name and shape, of finite numbers; FormatError otherwise.
+
+        shape: -1 accepts any size. default: the result for files of earlier versions, which lack the array.
+        """
         array = self._arrays.get(name, default)
         if array is None:
             raise FormatError(self._source, f"has no array {name!r} in its .npz: fit the model again")
@@ -229,14 +238,14 @@ class _Arrays:
         return array
 
     def values(self, name: str, low: float, high: float) -> FloatArray:
-        """Return the measured values of a parameter; empty if the file does not contain this name."""
+        """Return the measured values of a parameter, ascending in low .. high; empty if the file lacks the array."""
         found = self.of(name, (-1,), np.empty(0))
         if len(found) and (np.any(np.diff(found) <= 0) or found[0] < low or found[-1] > high):
             raise FormatError(self._source, f"{name}: measured values must ascend, within the measured range")
         return found
 
     def mode(self, read: _ModeDocument, name: str, width: int) -> Mode:
-        """Return a mode with the knots in the array with this name."""
+        """Return the mode of a document, with knots from the array `name`. width: number of parameters."""
         knots = self.of(name, (-1,))
         known = all(parameter < width for parameter in read.parameters)
         if not known or not len(knots) or np.any(np.diff(knots) <= 0) or len(read.parameters) not in (1, 2):
@@ -247,7 +256,7 @@ class _Arrays:
 
 
 def _prefix(number: int) -> str:
-    """Return the prefix of the names of the arrays of a trend."""
+    """Return the prefix of the names of the arrays of trend number 0, 1, …: trend, trend1, …"""
     return f"trend{number or ''}"
 
 
@@ -297,7 +306,7 @@ def _trend(read: _TrendDocument, arrays: _Arrays, prefix: str, width: int, sourc
 
 
 def _support_arrays(support: Support) -> dict[str, FloatArray]:
-    """Return the arrays of the support of a model; the flags of all pairs are bits in one array of bytes."""
+    """Return the arrays of the support of a model. The flags of all pairs are bits in one array of bytes."""
     flags = np.concatenate([np.empty(0, dtype=bool), *(missing.ravel() for missing in support.missing)])
     arrays = {
         "support_edges": np.concatenate([np.empty(0), *support.edges]),
@@ -339,7 +348,10 @@ def _is_single(name: str) -> bool:
 
 
 def _joined(arrays: Mapping[str, FloatArray]) -> tuple[dict[str, list[int]], dict[str, Any]]:
-    """Return the shapes of arrays, and one joined array for each precision, which is smaller than many small arrays."""
+    """Return the shapes of the arrays, and one array for each precision that contains all of their numbers.
+
+    Two large arrays need less space than many small ones.
+    """
     shapes = {name: list(array.shape) for name, array in arrays.items()}
     parts: tuple[list[FloatArray], list[FloatArray]] = ([np.empty(0)], [np.empty(0)])
     for name, array in arrays.items():
@@ -351,7 +363,7 @@ def _joined(arrays: Mapping[str, FloatArray]) -> tuple[dict[str, list[int]], dic
 def _separated(
     arrays: dict[str, FloatArray], shapes: Mapping[str, Sequence[int]], source: object
 ) -> dict[str, FloatArray]:
-    """Return the joined arrays; files of earlier versions contain them separately by name."""
+    """Return the arrays that `_joined` combined. Files of earlier versions have no shapes, and contain them by name."""
     if not shapes:
         return arrays
     parts = [arrays.get(name, np.empty(0)) for name in _JOINED]
@@ -372,7 +384,10 @@ def _separated(
 
 
 def _arrays(content: bytes, source: object) -> dict[str, FloatArray]:
-    """Return the arrays of an npz file in double precision, after checking the cost of their sizes."""
+    """Return the arrays of an npz file in double precision.
+
+    Checks first that the sizes of the arrays are within the limit on memory (`limits`).
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             current().spend(4 * sum(entry.file_size for entry in archive.infolist()))
@@ -394,12 +409,12 @@ def _mode_document(mode: Mode) -> _ModeDocument:
 
 
 def _step_document(step: Step, scale: float) -> _StepDocument:
-    """Return a step of the search with its error as MLogQ, rounded for plots."""
+    """Return a step of the search with its error as MLogQ, rounded to four digits."""
     return _StepDocument(step.name, step.rank, step.parameters, float(f"{step.error * scale:.4g}"), step.kept)
 
 
 def _thinned(scores: FloatArray) -> FloatArray:
-    """Return at most `MOST_SCORES` quantiles of the scores, with more quantiles in the upper half."""
+    """Return the scores, or `MOST_SCORES` evenly spaced quantiles of them, each rounded up to an existing score."""
     if len(scores) <= MOST_SCORES:
         return scores
     places = (np.arange(1, MOST_SCORES + 1)) / (MOST_SCORES + 1)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The support of a model: measured combinations of two parameters, and the allowed deviation from an additive model.
+"""The support of a model: the combinations of two parameters that were measured.
 
 A point can be inside of the range of each parameter without any measured row near it: hidden extrapolation (Montgomery,
-Peck and Vining, "Introduction to linear regression analysis", 2012, section 3.8). A decomposition of many components is
-not determined there. Its deviation from a log-additive model, to which all rows contribute, is therefore limited.
+Peck and Vining, "Introduction to linear regression analysis", 2012, section 3.8). A decomposition with many components
+is not determined at such points. Its deviation from a log-additive model, which all rows determine, is therefore
+limited, and intervals are wider.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .modes import Mode
 
 Flags = NDArray[np.bool_]
 CELLS = 4
-"""Number of cells of a numeric parameter in coarse models (model of the spread, log-additive model)."""
+"""Number of cells of a numeric parameter in simple models: the model of the spread, and the log-additive model here."""
 ROWS = 8192
 """Largest number of rows for the fit of the log-additive model."""
 PENALTY = Penalty(1e-3, 1e-6)
@@ -29,20 +30,23 @@ MOST_CELLS = 16
 CELL_ROWS = 20.0
 """Target for the mean number of rows per combination of cells of two parameters."""
 SHARE = 0.9
+"""Share of the deviations from the log-additive model that are below `Support.typical`."""
 EXPECTED = 10.0
-"""An unmeasured combination counts as missing if independent parameters would give at least this number of rows; such a
-gap has probability exp(-10) by chance."""
+"""A combination without rows counts as missing if at least this number of rows would be expected for independent
+parameters. Chance alone leaves such a combination empty with the probability exp(-10)."""
 
 
 @dataclass(frozen=True)
 class Support:
     """The support of a model by its rows.
 
-    - columns: parameters that vary. edges: edges of the cells of each.
-    - missing: for each pair in `pairs`, the combinations of cells without a measured row; first axis: first parameter.
-    - modes, effects, center: the log-additive model of the logarithm.
-    - lowest, highest, typical: deviations of the model from the log-additive model at its rows; the share `SHARE` of
-      the deviations is below `typical`.
+    - columns: the parameters that vary. edges: for each of them, the inner edges of its cells.
+    - missing: for each pair in `pairs`, a mask of the combinations of cells that were not measured; the first axis
+      belongs to the first parameter.
+    - modes, effects, center: the log-additive model of ln(time): center plus one function per mode. Without modes, the
+      model itself is log-additive and has no limits.
+    - lowest, highest: range of the deviations of the model from the log-additive model at the measured rows. typical:
+      the share `SHARE` of the absolute deviations is below this number.
     """
 
     columns: tuple[int, ...] = ()
@@ -57,11 +61,11 @@ class Support:
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Return the pairs of parameters in order, with the smaller index first."""
+        """Return all pairs of `columns`, in order, with the smaller index first."""
         return [(one, other) for at, one in enumerate(self.columns) for other in self.columns[at + 1 :]]
 
     def additive(self, x: FloatArray) -> FloatArray:
-        """Return the logarithm predicted by the log-additive model, shape (N,)."""
+        """Return ln(time) by the log-additive model at rows x (N, d), shape (N,)."""
         result = np.full(len(x), self.center)
         for mode, effect in zip(self.modes, self.effects, strict=True):
             first, weights = mode.basis(x)
@@ -69,9 +73,9 @@ class Support:
         return result
 
     def bounded(self, x: FloatArray, logs: FloatArray) -> FloatArray:
-        """Return the logarithms of a model, shape (N,).
+        """Return the logarithms `logs` (N,) of the model at rows x (N, d), with a limited deviation.
 
-        The deviation from the log-additive model is limited to the largest deviation at the measured rows.
+        The deviation from the log-additive model is limited to the range of the deviations at the measured rows.
         """
         if not self.modes:
             return logs
@@ -79,10 +83,11 @@ class Support:
         return np.asarray(np.clip(logs, additive + self.lowest, additive + self.highest))
 
     def doubt(self, x: FloatArray, logs: FloatArray, half: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the distances to the lower and upper end of the interval of the logarithm, shape (N,) each.
+        """Return the distances from ln(time) to the lower and upper end of its interval, (N,) each, at rows x (N, d).
 
-        They are `half` if the row is supported. Otherwise the interval contains the prediction of the log-additive
-        model, and extends on each side by the error of this model at the rows.
+        logs: (N,), the predictions; half: (N,), the half widths. If all combinations in a row were measured, both
+        distances are `half`. Otherwise the interval also contains the prediction of the log-additive model, and extends
+        beyond both predictions by `half`, at least by `typical`.
         """
         below, above = half.copy(), half.copy()
         hidden = self.hidden(x).any(axis=1)
@@ -93,7 +98,7 @@ class Support:
         return below, above
 
     def hidden(self, x: FloatArray) -> Flags:
-        """Return for each row which pairs of parameters have a missing combination, shape (N, pairs)."""
+        """Return for rows x (N, d) which pairs of parameters have a missing combination, shape (N, pairs)."""
         cells = {
             column: np.searchsorted(edges, x[:, column], side="right")
             for column, edges in zip(self.columns, self.edges, strict=True)
@@ -108,9 +113,9 @@ class Support:
 def support_of(
     modes: Sequence[Mode], x: FloatArray, logs: FloatArray, predicted: Callable[[FloatArray], FloatArray] | None
 ) -> Support:
-    """Return the support of a model by its rows x (N, d) and their logarithms of time (N,).
+    """Return the support of a model with these modes, from its rows x (N, d) and their ln(time), logs (N,).
 
-    predicted: predictions of the model inside of its ranges; None for a log-additive model.
+    predicted: returns ln(time) by the model for rows inside of its ranges; None for a log-additive model.
     """
     kinds = {mode.parameters[0]: mode.kind for mode in modes if len(mode.parameters) == 1}
     columns = tuple(sorted(kinds))
@@ -138,14 +143,17 @@ def support_of(
 
 
 def coarsened(mode: Mode) -> Mode:
-    """Return the mode with fewer cells."""
+    """Return the mode with at most CELLS cells, if it is numeric."""
     if mode.kind == "categorical" or mode.size <= CELLS + 1:
         return mode
     return replace(mode, knots=np.linspace(mode.knots[0], mode.knots[-1], CELLS + 1), indexed=False)
 
 
 def _edges(column: FloatArray, cells: int, categorical: bool) -> FloatArray:
-    """Return the edges of the cells of a parameter: its values if they are few or unordered, otherwise quantiles."""
+    """Return the inner edges of the cells of a parameter with these values (N,), for at most about `cells` cells.
+
+    Each value is a cell if the values are few or have no order; otherwise the edges are quantiles.
+    """
     values = np.unique(column)
     if categorical or len(values) <= cells:
         return np.asarray(values[1:])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limit the linear algebra library to one thread during a fit, which consists of many small matrix products.
+"""Limit the linear algebra library to one thread during a fit.
 
-With all cores, the threads synchronize every few microseconds, which makes a fit several times slower, and much slower
-on a loaded machine.
+A fit consists of many small matrix products. If the library uses all cores, its threads synchronize every few
+microseconds. This makes a fit several times slower, and even slower on a loaded machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _Result = TypeVar("_Result")
 
 
 def on_one_thread(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Return the function, executed with one thread in linear algebra libraries."""
+    """Decorate a function so that the linear algebra library uses one thread during its calls."""
 
     @wraps(function)
     def limited(*arguments: _Arguments.args, **options: _Arguments.kwargs) -> _Result:

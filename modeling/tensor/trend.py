@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Continue a model outside of the measured values.
 
-The logarithm outside is its value at the nearest measured point plus the change of a trend between the two points. The
-trends of a parameter are:
+ln(time) at a point outside is ln(time) at the nearest measured point, plus the change of a trend between the two
+points. The position of a point in a parameter is the logarithm of the parameter, or the parameter itself if a value is
+not positive. A parameter has one of these trends (forms):
 
 - hold: no change;
-- a power law with the slope of the outer part of the range (rank one, as in the paper's rank-one factorization of each
-  factor);
-- a damped power law, whose slope falls off exponentially (Gardner and McKenzie, "Forecasting trends in time series",
-  1985);
-- a power of the logarithm, with a slope that falls off as the rows determine;
-- a sum of products of powers (`powers.py`).
+- linear: ln(time) is linear in the position, with the slope of the outer part of the range (a power law);
+- damped: the same, but the slope decreases exponentially with the distance (Gardner and McKenzie, "Forecasting trends
+  in time series", 1985);
+- logarithmic: time is a power of 1 + (distance from the smallest value)/scale (`_bend`), so the slope decreases slowly;
+- powers: a sum of products of powers (`powers.py`).
 
-A backtest selects for each parameter the trend with the least error on the rows beyond an inner part. The result is the
-mean over several inner parts.
+A backtest selects the form of each parameter: trends are fitted to the rows in an inner part of its range, and the form
+with the smallest error on the rows beyond it is selected. Several inner parts may select different forms; the result is
+the mean of their trends.
 """
 
 from __future__ import annotations
@@ -35,39 +36,41 @@ from .powers import Powers, fit_powers, power_columns
 Form = Literal["hold", "damped", "logarithmic", "linear", "powers"]
 FORMS: tuple[Form, ...] = ("hold", "damped", "logarithmic", "linear", "powers")
 OUTER = (0.25, 0.35, 0.5)
-"""Outer shares of the range of a parameter that test its continuation, from near to far."""
+"""Outer shares of the range of a parameter that are the outer parts of the backtests, from near to far."""
 FACTORS: dict[Form, float] = {"hold": 1.0, "damped": 1.0, "linear": 0.9, "powers": 0.8}
-"""Factors of the errors in the selection (docs/design/tensor.md): growth is likelier than no growth."""
+"""Factors of the errors in the selection, because growth is likelier than no growth (docs/design/tensor.md)."""
 FEW_TREND_VALUES = 6
-"""Parameters with fewer values also have the logarithmic trend, and no factors."""
+"""For parameters with fewer values, the logarithmic trend is also tried, and errors have no factors."""
 DAMPING = 0.5
 """Distance at which a damped slope has fallen to 1/e, as a share of the measured range."""
 BACKTEST_ROWS = 4096
-"""Rows for the fit of trends. With 1500 rows, errors far outside have a SD of 10 % over seeds; with this number, 2 %.
-"""
+"""Largest number of rows for the fit of trends. With 1500 rows, errors far outside have a standard deviation of 10 %
+over seeds; with this number, 2 %."""
 LEAST_ROWS = 24
 EDGE_PENALTY = Penalty(1e-3, 1e-6)
 """Penalty of the log-additive model that replaces the decomposition at the edge of the inner rows."""
 TAIL = 1.0 / 3.0
-"""Outer share of a range that gives its slope."""
+"""Outer share of a range in which the slope of linear and damped trends is fitted."""
 SLOPE_STEPS = 3
+"""Number of robust least-squares fits, each with weights from the residuals of the previous one."""
 BENDS = (0.5, 0.25, 0.125, 1.0, 2.0)
-"""Scales of a logarithmic trend, as shares of the measured range. The first is used if the rows do not decide."""
+"""Scales of a logarithmic trend that are tried, as shares of the measured range, in order of preference."""
 ROWS_PER_COLUMN = 10
-"""Rows per coefficient of a logarithmic trend. With fewer rows its exponent does not depend on other parameters."""
+"""With fewer rows per coefficient, the exponent of a logarithmic trend does not depend on other parameters."""
 BEND_GAIN = 1e-3
-"""Least relative reduction of the error by another scale."""
+"""Least relative reduction of the error with which a later scale is preferred."""
 
 
 @dataclass(frozen=True)
 class Trend:
-    """The continuation: its form by parameter, and the coefficients of the forms.
+    """The continuation of a model: for each of P numeric parameters its form and the coefficients of the form.
 
-    - columns, logarithmic: numeric parameters, and whether their scale is logarithmic.
-    - slopes: of the logarithm of the time, below and above the range, in this scale.
-    - reaches: distances over which damped slopes decrease.
-    - bends: scale, smallest measured position and exponents of logarithmic trends, shape (P, 3 + P), see `_bend`.
-    - errors: mean error in the outermost rows by parameter, and its distance.
+    - columns: the parameters. logarithmic: whether their positions are logarithms.
+    - slopes: (P, 2), changes of ln(time) per unit of the position, below and above the range.
+    - reaches: (P,), distances at which damped slopes have fallen to 1/e.
+    - bends: (P, 3 + P), scale, smallest measured position and exponents of logarithmic trends, see `_bend`.
+    - powers: the sum of powers of all parameters with this form.
+    - errors, distances: (P,), mean absolute error of ln(time) in backtests, and mean distance at which it occurred.
     """
 
     columns: tuple[int, ...] = ()
@@ -81,7 +84,7 @@ class Trend:
     distances: FloatArray = field(default_factory=lambda: np.empty(0))
 
     def step(self, inside: FloatArray, x: FloatArray) -> FloatArray:
-        """Return the change of the logarithm from the nearest measured values to the rows, (N,)."""
+        """Return the change (N,) of ln(time) from the nearest measured values `inside` (N, d) to the rows x (N, d)."""
         result = np.zeros(len(x))
         by_powers = inside.copy()
         for number, (column, form) in enumerate(zip(self.columns, self.forms, strict=True)):
@@ -102,7 +105,10 @@ class Trend:
         return result
 
     def doubt(self, x: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Return by how much the interval of the logarithm widens on each side, (N,): zero inside."""
+        """Return (N,) by how much the interval of ln(time) widens on each side at rows x (N, d).
+
+        It is 0 within the measured range low .. high, and grows with the distance: 2 · errors/distances per unit.
+        """
         result = np.zeros(len(x))
         inside = np.clip(x, low, high)
         for number in range(len(self.columns)):
@@ -124,13 +130,13 @@ class Trend:
         here, there = inside[:, self.columns[number]], x[:, self.columns[number]]
         if not self.logarithmic[number]:
             return there - here
-        positive = (here > 0.0) & (there > 0.0)  # rows that were not used for the fit may have a 0
+        positive = (here > 0.0) & (there > 0.0)  # rows that were not used for the fit of the trend may contain a 0
         return np.log(np.where(positive, there, 1.0) / np.where(positive, here, 1.0))
 
 
 @dataclass(frozen=True)
 class _Values:
-    """Columns of a grid (at most FEW_VALUES values), and of fewer than FEW_TREND_VALUES."""
+    """Columns with at most FEW_VALUES different values (grid), and with fewer than FEW_TREND_VALUES (few)."""
 
     grid: frozenset[int]
     few: frozenset[int]
@@ -138,30 +144,33 @@ class _Values:
 
 @dataclass(frozen=True)
 class Continuation:
-    """The mean of trends with these shares, which sum to 1; none: the outermost values hold."""
+    """The weighted mean of several trends; the shares sum to 1. Without trends, the outermost values hold."""
 
     trends: tuple[Trend, ...] = ()
     shares: tuple[float, ...] = ()
 
     def forms(self, column: int) -> tuple[Form, ...]:
-        """Return the different forms of continuation along a column; none for a constant column."""
+        """Return the different forms of the trends in a column; () for a constant or categorical column."""
         found = [one.forms[one.columns.index(column)] for one in self.trends if column in one.columns]
         return tuple(dict.fromkeys(found))
 
     def step(self, inside: FloatArray, x: FloatArray) -> FloatArray:
-        """Return the change of the logarithm from the nearest measured values to the rows, (N,)."""
+        """Return the change (N,) of ln(time) from the nearest measured values `inside` (N, d) to the rows x (N, d)."""
         result = np.zeros(len(x))
         for trend, share in zip(self.trends, self.shares, strict=True):
             result += share * trend.step(inside, x)
         return result
 
     def doubt(self, x: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Return by how much the interval of the logarithm widens on each side, (N,): zero inside."""
+        """Return (N,) by how much the interval of ln(time) widens on each side at rows x (N, d); 0 in low .. high."""
         return self.trends[0].doubt(x, low, high) if self.trends else np.zeros(len(x))
 
 
 def choose_trend(form: str, modes: Sequence[Mode], x: FloatArray, logs: FloatArray) -> Continuation:
-    """Return the continuation of `form`; for auto, the best one beyond inner parts of the rows."""
+    """Return the continuation of a model with these modes, fitted to rows x (N, d) with ln(time), logs (N,).
+
+    form: one of FORMS for all parameters, or "auto": the form with the smallest error in backtests for each parameter.
+    """
     columns = [mode.parameters[0] for mode in modes if mode.kind == "numeric" and len(mode.parameters) == 1]
     x, logs = x[:BACKTEST_ROWS], logs[:BACKTEST_ROWS]
     columns = [column for column in columns if np.ptp(x[:, column]) > 0]
@@ -197,9 +206,10 @@ def choose_trend(form: str, modes: Sequence[Mode], x: FloatArray, logs: FloatArr
 
 
 def _voted(tried: Sequence[dict[Form, float]], factors: Mapping[Form, float]) -> tuple[Form, ...]:
-    """Return the form with the least weighted error of each backtest.
+    """Return the form with the smallest error times its factor in each backtest.
 
-    If a backtest is impossible, it is the form of the previous one.
+    tried: for each backtest, the error of each form, inf if the backtest is impossible. Impossible backtests have the
+    form of the last possible one, or "hold".
     """
     result: list[Form] = [
         min(one, key=lambda name: one[name] * factors.get(name, 1.0)) for one in tried if np.isfinite(one["hold"])
@@ -219,7 +229,11 @@ def _errors(
     tried: Sequence[Form],
     values: _Values,
 ) -> dict[Form, float]:
-    """Return the mean absolute error of the logarithm beyond the inner rows of a column, by form of continuation."""
+    """Return for each form the mean absolute error of ln(time) at the outer rows, for trends of the inner rows.
+
+    column: the parameter of the backtest; other parameters hold their outermost values. inner, outer: indices of rows.
+    A log-additive model of the inner rows predicts the nearest points. Errors are inf if the backtest is impossible.
+    """
     if len(inner) < LEAST_ROWS or len(outer) == 0:
         return dict.fromkeys(tried, np.inf)
     inside = np.clip(x[outer], x[inner].min(axis=0), x[inner].max(axis=0))
@@ -270,9 +284,11 @@ def _fitted(
 
 
 def _slopes(places: Sequence[FloatArray], logs: FloatArray) -> FloatArray:
-    """Return the slopes (P, 2) below and above the range of each parameter, of a log-additive model of hinges.
+    """Return the slopes (P, 2) of ln(time) below and above the range of each parameter.
 
-    Hinges are at measured values, so that with few values the slope is the slope between the outermost ones.
+    places: for each parameter, the positions (N,) of the rows. The model is log-additive and continuous; along each
+    parameter it consists of up to three lines, which change at hinges. Hinges are at measured values, so with few
+    values the slope is that between the outermost ones.
     """
     design = [np.ones(len(logs))]
     numbers = []
@@ -290,7 +306,11 @@ def _slopes(places: Sequence[FloatArray], logs: FloatArray) -> FloatArray:
 
 
 def _hinges(place: FloatArray) -> tuple[list[FloatArray], bool, bool]:
-    """Return the columns of a line with hinges, and whether there is a hinge above and below."""
+    """Return the columns (N,) of a function of lines with hinges at the positions `place` (N,).
+
+    The first column is the line; the others begin at the upper and at the lower hinge. Also returns whether there is an
+    upper and a lower hinge.
+    """
     values = np.unique(place)
     width = values[-1] - values[0]
     upper = values[values <= values[0] + (1.0 - TAIL) * width][-1]
@@ -304,11 +324,11 @@ def _hinges(place: FloatArray) -> tuple[list[FloatArray], bool, bool]:
 
 
 def _bend(places: Sequence[FloatArray], number: int, logs: FloatArray) -> FloatArray:
-    """Return scale s, smallest position, and exponents of a time proportional to (1 + z/s)^b, shape (3 + P,).
+    """Return the coefficients (3 + P,) of a logarithmic trend: time is proportional to (1 + z/s)^b in one parameter.
 
-    z is the distance of a parameter from its smallest value. b = b₀ + Σ bⱼ · (position of parameter j), because the
-    growth with one parameter can depend on the others. On a logarithmic scale this is a power of the logarithm, with a
-    slope that decreases like 1/(s + z).
+    z is the distance of the position from the smallest one, s the scale. b = b₀ + Σ bⱼ · (position of parameter j),
+    because the growth with one parameter can depend on the others. Result: s, smallest position, b₀, bⱼ for each
+    parameter. In logarithmic positions, time is a power of a logarithm; the slope of ln(time) is b/(s + z).
     """
     place = places[number] - places[number].min()
     others = [at for at in range(len(places)) if at != number]
@@ -331,7 +351,10 @@ def _bend(places: Sequence[FloatArray], number: int, logs: FloatArray) -> FloatA
 
 
 def _robust(matrix: FloatArray, logs: FloatArray) -> tuple[FloatArray, float]:
-    """Return the coefficients of columns with Huber's weights, and the mean absolute residual."""
+    """Return the coefficients of least squares with Huber's weights, and the mean absolute residual.
+
+    matrix: (N, columns); logs: (N,).
+    """
     norms = np.linalg.norm(matrix, axis=0) + 1e-300
     scaled = matrix / norms
     roots = np.ones(len(logs))

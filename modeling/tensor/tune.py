@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the configuration with the lowest predicted time among all combinations of values, or by a search."""
+"""Find the configuration with the lowest predicted time among combinations of values of the parameters."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ from .columns import ColumnModel, hidden_pairs, measured_values, parameter_numbe
 
 MOST_COMBINATIONS = 200_000
 """Up to this number, all combinations are evaluated. Otherwise, this number of random combinations is evaluated, and
-the best ones are improved in one parameter at a time."""
+the best ones are improved by changing one parameter at a time."""
 KEPT = 50
+"""Number of best configurations that are kept during the search."""
 CHECKED = 2000
 """Number of combinations whose constraints are checked between two reports of progress."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A configuration with its predicted time and interval.
+    """A configuration with its predicted time and the 90 % interval, low .. high.
 
-    extrapolated: parameters outside of the measured values. hidden: pairs "a*b" with an unmeasured combination.
+    values: by parameter, texts for categories. extrapolated: parameters outside of the measured values. hidden: pairs
+    "a*b" of parameters whose combination of values was not measured.
     """
 
     values: Mapping[str, float | str]
@@ -45,11 +47,11 @@ def best_configurations(
     count: int = 5,
     seed: int = 0,
 ) -> list[Choice]:
-    """Return the configurations with the lowest predicted times, the best first.
+    """Return the `count` configurations with the lowest predicted times, the best first.
 
-    given: fixed parameters, as codes if categorical. candidates: values of the other parameters; default: the measured
-    ones. constraints: expressions such as "ppn * tpp <= 128" (see `Constraint`) that configurations must fulfil. Raises
-    ModelingError for an unknown parameter, a wrong constraint, or if no configuration fulfils them.
+    given: values of fixed parameters, codes of texts. candidates: values of other parameters; default: the measured
+    values. constraints: expressions such as "ppn * tpp <= 128" (see `Constraint`) that configurations must fulfil.
+    Raises ModelingError for an unknown parameter, a wrong constraint, or if no configuration fulfils the constraints.
     """
     for name in (*given, *candidates):
         parameter_number(model, name)
@@ -75,7 +77,7 @@ def best_configurations(
 def _improved(
     model: ColumnModel, best: FloatArray, values: Sequence[FloatArray], predicates: Sequence[Constraint]
 ) -> FloatArray:
-    """Return points improved by changes of one parameter at a time, as long as a change is faster."""
+    """Return the fastest points after changes of one parameter at a time, repeated as long as the fastest improves."""
     lowest = np.inf
     while (now := float(model.model.predict(best[:1])[0])) < lowest:
         lowest = now
@@ -91,7 +93,7 @@ def _improved(
 def _fastest(model: ColumnModel, points: FloatArray, predicates: Sequence[Constraint]) -> FloatArray:
     """Return the fastest points that fulfil all predicates, at most `KEPT`, the fastest first.
 
-    Points of hidden extrapolation are included only if no other point fulfils the predicates.
+    Points with unmeasured combinations of values are returned only if no other point fulfils the predicates.
     """
     found: list[int] = []
     hidden: list[int] = []

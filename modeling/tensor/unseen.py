@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows with large uncertainty: unmeasured categories, and values without a logarithm."""
+"""Find rows at which little is known: unmeasured categories, values without a logarithm, other values of constants."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ def category_half_width(
     predicted: Callable[[FloatArray], FloatArray],
     confidence: float,
 ) -> FloatArray:
-    """Return the half width of the interval of log time due to unmeasured categories, shape (N,), for rows x (N, d).
+    """Return the half width (N,) of the interval of ln(time) that unmeasured categories cause, for rows x (N, d).
 
     Measured and unmeasured categories are assumed to be samples of one normal distribution. With K measured categories,
-    an unmeasured one is within t(K - 1) · s · √(1 + 1/K) of their mean. s² = Σ (log_k - logs)² / (K - 1), where log_k
-    is the prediction of the row with measured category k, and logs (N,) its own prediction. The result
-    is 0 if all categories were measured. Several unmeasured categories are independent: their squares are summed.
+    ln(time) of an unmeasured one is within t · s · √(1 + 1/K) of their mean, where t is the quantile of Student's
+    distribution with K - 1 degrees of freedom. s² = Σ (log_k - logs)² / (K - 1), where log_k is the prediction for the
+    row with category k instead, and logs (N,) the prediction for the row. The result is 0 if all categories of a row
+    were measured. Several unmeasured categories in a row are independent: their squares are added.
+
+    predicted: returns ln(time) for rows. confidence: probability of the interval.
     """
     squares = np.zeros(len(x))
     for mode in modes:
@@ -46,9 +49,10 @@ def category_half_width(
 
 
 def without_logarithm(x: FloatArray, low: FloatArray, categorical: Sequence[int]) -> NDArray[np.bool_]:
-    """Return which numbers of the rows (N, d) are at most 0 in a column whose measured values are all positive.
+    """Return which numbers of rows x (N, d) are at most 0 in a numeric column whose measured values are positive.
 
-    Such a column has a logarithmic scale, in which these numbers do not exist. low: smallest measured values (d,).
+    The scale of such a column is usually logarithmic, so these numbers have no position in it. low: (d,), smallest
+    measured values.
     """
     result = (x <= 0.0) & (low > 0.0)
     result[:, list(categorical)] = False
@@ -56,5 +60,5 @@ def without_logarithm(x: FloatArray, low: FloatArray, categorical: Sequence[int]
 
 
 def differs_from_constant(x: FloatArray, low: FloatArray, high: FloatArray) -> NDArray[np.bool_]:
-    """Return which rows (N, d) differ from the only measured value of a parameter (low = high, (d,)), shape (N,)."""
+    """Return which rows x (N, d) have another value of a constant parameter, whose low and high (d,) are equal."""
     return np.asarray(((low == high) & (x != low)).any(axis=1))
