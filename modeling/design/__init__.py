@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choose the next measurements: the search space, and strategies with one interface.
+"""Choose the next measurements: the search space, and strategies with one interface (docs/selection.md).
 
-Constants are in the file that uses them; constants of strategies from papers have their source. After a change of a
-constant, benchmarks/selection_study.py and selection_campaign.py must give the same figures.
+"Ritter et al." with sections and equations is the paper "Cost-Effective Empirical Performance Modeling". Constants are
+in the file that uses them. After a change of a constant, benchmarks/selection_study.py and selection_campaign.py must
+give the same figures.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The points that every model needs first: for each parameter, a line of points that differ only in this parameter."""
+"""The points that every model needs first: for each parameter, a line of points that differ only in this parameter.
+
+Candidates are the N possible points of the search space, with m parameters each.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,18 @@ from ..errors import ModelingError
 from ..experiment import FloatArray, IntArray
 
 VALUES = 5
-"""Number of values of each parameter that a model in normal form needs (Calotoiu et al.; Ritter et al., section II)."""
+"""Number of values of each parameter that a model in normal form needs (Calotoiu et al., Using Automated Performance
+Modeling to Find Scalability Bugs in Complex Codes, SC 2013; Ritter et al., section II)."""
 
 
 def baseline(candidates: FloatArray, costs: FloatArray) -> list[int]:
-    """Return the cheapest lines, one per parameter, as indices of candidates in ascending order of cost.
+    """Return the points of the cheapest lines, one per parameter, as indices of candidates in ascending order of cost.
 
-    candidates: shape (N, m). costs: shape (N,). A line consists of the cheapest five points that differ only in its
-    parameter. Lines with more points are preferred over lines with fewer than five. The function minimizes the sum of
-    the costs of all lines through a common point, because lines that share a point cost less. On a grid the result is
-    4·m + 1 points through the cheapest corner. Raises ModelingError if there are no candidates.
+    candidates: (N, m). costs: (N,), core hours of one run, or relative. A line consists of the cheapest points, at most
+    VALUES, that differ only in its parameter. Lines through a common point are selected, because they share the point:
+    first with the largest number of points in total, then with the lowest total cost. A parameter without a line
+    through the common point has its best line elsewhere. On a grid the result is 4·m + 1 points through the cheapest
+    corner. Raises ModelingError if there are no candidates.
     """
     if not len(candidates):
         raise ModelingError("the search space is empty: no point fulfils all constraints")
@@ -41,7 +46,7 @@ def baseline(candidates: FloatArray, costs: FloatArray) -> list[int]:
 
 
 def _lines(candidates: FloatArray, costs: FloatArray, parameter: int) -> list[list[int]]:
-    """Return the lines of a parameter, each with its cheapest points."""
+    """Return all lines of a parameter, each as the indices of its cheapest points, at most VALUES."""
     others = np.delete(candidates, parameter, axis=1)
     _, group = np.unique(others, axis=0, return_inverse=True)
     order = np.lexsort((costs, group.reshape(-1)))
@@ -50,13 +55,16 @@ def _lines(candidates: FloatArray, costs: FloatArray, parameter: int) -> list[li
 
 
 def line_of(candidates: FloatArray, costs: FloatArray, parameter: int) -> list[int]:
-    """Return the longest line of one parameter (of equal ones the cheapest), as indices in ascending order of cost."""
+    """Return the line of one parameter with the most points (the cheapest of several), as indices, cheapest first."""
     found = _lines(candidates, costs, parameter)
     return min(found, key=lambda line: (-len(line), float(costs[line].sum())))
 
 
 def has_lines(candidates: FloatArray, measured: IntArray) -> bool:
-    """Return whether models can be fitted: there is a line of each parameter with at most one value missing."""
+    """Return whether models can be fitted to the candidates with the indices `measured`.
+
+    For each parameter, some line must have all values (VALUES if there are more) except at most one.
+    """
     if not len(measured):
         return False
     known = candidates[measured]
@@ -69,5 +77,9 @@ def has_lines(candidates: FloatArray, measured: IntArray) -> bool:
 
 
 def missing_of(baseline_points: list[int], counts: IntArray, repetitions: int) -> list[int]:
-    """Return the missing runs of the baseline, repetition by repetition."""
+    """Return the points that still need runs: all points with no run, then those with at most one, and so on.
+
+    counts: (N,), the number of runs of each candidate. A point with several missing runs occurs several times, until it
+    has `repetitions` runs.
+    """
     return [point for count in range(repetitions) for point in baseline_points if counts[point] <= count]

@@ -2,9 +2,11 @@
 """Hypotheses that differ from a model in the function of one parameter, with their posterior weights.
 
 A model keeps only a few of many similarly probable hypotheses: if four functions of each of four parameters explain the
-measurements equally well, there are 256. This module varies one parameter at a time: all functions of the library
-replace its function, while the functions of the other parameters stay fixed (a mean-field approximation of the
-posterior).
+measurements equally well, there are 256. This module varies one parameter at a time: each function of the library
+replaces the function of this parameter, while the functions of the other parameters do not change (a mean-field
+approximation of the posterior).
+
+Shapes: N points of the search space, n measured points, A functions, K terms.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ _LIBRARY = Library()
 
 
 class Columns:
-    """Terms at points (N, m); a factor that several hypotheses contain is evaluated once."""
+    """Computes terms at points (N, m). A factor that several hypotheses contain is evaluated once."""
 
     def __init__(self, parameters: Sequence[str], points: FloatArray) -> None:
         self.points = points
@@ -35,7 +37,10 @@ class Columns:
         self._known: dict[Factor, FloatArray] = {}
 
     def basis(self, terms: Sequence[Term], without: str | None = None) -> FloatArray:
-        """Return 1 and the terms without coefficients, shape (1 + K, N), without the factors of one parameter."""
+        """Return 1 and the products of the K terms, shape (1 + K, N), without coefficients.
+
+        without: the name of a parameter whose factors are left out.
+        """
         result = np.ones((1 + len(terms), len(self.points)))
         for row, term in enumerate(terms, 1):
             for factor in term.factors:
@@ -53,7 +58,11 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Means (n,) at the points `rows` (n,); weights (n,) for residuals of variance 1; degrees of freedom."""
+    """Measured means of one call path.
+
+    rows: (n,), the numbers of the points. means: (n,). weights: (n,), 1/standard deviation of each mean. freedom:
+    degrees of freedom of the residuals.
+    """
 
     rows: IntArray
     means: FloatArray
@@ -64,9 +73,10 @@ class Observations:
 def exchanges(
     parameters: Sequence[str], terms: Sequence[Term], columns: Columns, known: Observations
 ) -> list[tuple[FloatArray, FloatArray]]:
-    """Return for each parameter the posterior weights (A,) of its functions, and the predictions (A, N) of each.
+    """Return for each parameter the posterior weights (A,) of its functions, and the predictions (A, N) with each.
 
-    A parameter is skipped if its function is not a power with a logarithm, or differs between terms.
+    terms: of the model. Left out are parameters whose function is not a power and a logarithm, or differs between
+    terms, and parameters with values that are not positive.
     """
     found = []
     for name in parameters:
@@ -82,11 +92,15 @@ def exchanges(
 def _exchange(
     values: FloatArray, plain: FloatArray, has: NDArray[np.bool_], known: Observations
 ) -> tuple[FloatArray, FloatArray]:
-    """Return weights and predictions of all functions of the values (N,), for the rows of `plain` that contain one."""
+    """Return the weights and predictions of all likely functions of one parameter.
+
+    values: (N,), of the parameter; plain: (1 + K, N), constant and terms without this parameter; has: (1 + K,), which
+    of them contain a function of the parameter.
+    """
     distinct, place = np.unique(values, return_inverse=True)
     terms = _LIBRARY.terms(distinct)
     table = term_columns(terms, distinct).T
-    table /= _lengths(table, axis=1)  # a logarithm is 0 if all values are 1
+    table /= _lengths(table, axis=1)
     design = np.where(has[:, None], table[:, None, place[known.rows]], 1.0) * plain[:, known.rows] * known.weights
     scale = _lengths(design, axis=2)
     design /= scale
@@ -106,13 +120,13 @@ def _exchange(
 
 
 def _lengths(values: FloatArray, axis: int) -> FloatArray:
-    """Return the largest absolute value along an axis (kept with length 1); 1 if all values are 0."""
+    """Return the largest magnitude along an axis, which remains with length 1; 1 if all values are 0."""
     largest = np.abs(values).max(axis=axis, keepdims=True)
     return np.where(largest > 0.0, largest, 1.0)
 
 
 def _solved(design: FloatArray, target: FloatArray) -> FloatArray:
-    """Return least-squares coefficients (A, K) of designs (A, K, n): 0 for rows that are 0 at all points."""
+    """Return the least-squares coefficients (A, K) of columns (A, K, n); 0 for columns that are 0 at all n points."""
     normal = design @ design.transpose(0, 2, 1)
     squares = np.diagonal(normal, axis1=1, axis2=2)
     ridge = RIDGE * squares.sum(axis=1, keepdims=True) + (squares == 0.0)

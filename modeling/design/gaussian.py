@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategies that model measured values by a Gaussian process (Ritter et al., section III)."""
+"""Strategies that model the measured values by a Gaussian process (Ritter et al., section III)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ SMOOTHNESS = 1.5
 
 @dataclass(frozen=True)
 class GaussianProcess:
-    """GPR: after the lines of each parameter, the run with the least weighted cost (equations 5 to 8)."""
+    """GPR: first the lines of all parameters, then the runs with the lowest weighted cost (equations 5 to 8).
+
+    The weighted cost is cost² · weight / deviation⁴, where the weight grows with the repetitions of the point, and
+    decreases with the noise. The deviation is the standard deviation of the Gaussian process.
+    """
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
-        """Return the next runs."""
+        """Return the next runs (`Strategy.suggest`)."""
         if (begun := of_lines(state, BASELINE_REPETITIONS, budget, batch)) is not None:
             return begun
         possible = state.affordable(budget)
@@ -39,13 +43,16 @@ class GaussianProcess:
 
 @dataclass(frozen=True)
 class Hybrid:
-    """Cheapest points first until `extra` points in addition to the lines are measured, then a Gaussian process."""
+    """First the lines of all parameters and the `extra` cheapest other points, then a Gaussian process.
+
+    extra: None is the number of parameters.
+    """
 
     extra: int | None = None
     cheapest: CheapestFirst = field(default_factory=lambda: CheapestFirst(BASELINE_REPETITIONS))
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
-        """Return the next runs. The default of `extra` is the number of parameters."""
+        """Return the next runs (`Strategy.suggest`)."""
         extra = len(state.parameters) if self.extra is None else self.extra
         points = len(baseline(state.candidates, state.costs)) + extra
         begun = min(points, len(state.costs)) * BASELINE_REPETITIONS - int(state.counts.sum())
@@ -56,10 +63,13 @@ class Hybrid:
 
 @dataclass(frozen=True)
 class ExpectedImprovement:
-    """Bayesian optimization: after the lines of each parameter, the run that most likely lowers the least value."""
+    """Bayesian optimization: first the lines of all parameters, then the runs with the largest expected improvement.
+
+    The improvement is the expected decrease of the smallest measured time.
+    """
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
-        """Return the next runs."""
+        """Return the next runs (`Strategy.suggest`)."""
         if (begun := of_lines(state, BASELINE_REPETITIONS, budget, batch)) is not None:
             return begun
         possible = state.affordable(budget)
@@ -72,9 +82,10 @@ class ExpectedImprovement:
 
 
 def surrogate(state: State) -> tuple[FloatArray, FloatArray]:
-    """Return mean and standard deviation of the total at all candidates, each (N,), by a Gaussian process.
+    """Return mean and standard deviation, each (N,), of the total of all call paths at the candidates.
 
-    Kernel: Matérn and white noise (equations 5 and 6) over parameters scaled to 0 … 1.
+    They come from a Gaussian process with a Matérn kernel and white noise (equations 5 and 6). Parameters are scaled to
+    0 … 1.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.gaussian_process import GaussianProcessRegressor
@@ -84,7 +95,7 @@ def surrogate(state: State) -> tuple[FloatArray, FloatArray]:
     places = (state.candidates - low) / np.where(high > low, high - low, 1.0)
     process = GaussianProcessRegressor(Matern(nu=SMOOTHNESS) + WhiteKernel(), normalize_y=True)
     with warnings.catch_warnings():
-        # A length scale or noise level at the end of its range is acceptable for so few values.
+        # With so few values, a length scale or noise level at the limit of its range is acceptable.
         warnings.simplefilter("ignore", ConvergenceWarning)
         process.fit(places[state.measured], _means(state))
     mean, deviation = process.predict(places, return_std=True)
@@ -92,7 +103,10 @@ def surrogate(state: State) -> tuple[FloatArray, FloatArray]:
 
 
 def noise_percent(state: State) -> float:
-    """Return the mean distance of repetitions from their mean in %, 0 to 100 (section III)."""
+    """Return the mean relative distance of repetitions from their mean in percent, 0 to 100 (section III).
+
+    0 without repetitions.
+    """
     totals = _totals(state)[state.measured]
     means = np.nanmean(totals, axis=1, keepdims=True)
     distances = np.abs(totals - means) / np.maximum(np.abs(means), 1e-300)
@@ -101,7 +115,7 @@ def noise_percent(state: State) -> float:
 
 
 def _totals(state: State) -> FloatArray:
-    """Return the sum over call paths of each run, shape (N, R); NaN without a run."""
+    """Return the sum over call paths for each run, shape (N, R); NaN for runs that do not exist."""
     nothing = np.isnan(state.values).all(axis=0)
     return np.where(nothing, np.nan, np.nansum(with_all_repetitions(state.values), axis=0))
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategies without a model: fixed orders of points."""
+"""Strategies without a model: fixed or random orders of points.
+
+"Lines" are the points of baseline.py: for each parameter, points that differ only in this parameter.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +22,19 @@ class FullMatrix:
     repetitions: int = REPETITIONS
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
-        """Return the next runs of the matrix."""
+        """Return the next runs (`Strategy.suggest`)."""
         order = np.argsort(state.costs, kind="stable").tolist()
         return in_order(state, _repeated(state, order, self.repetitions), "part of the full matrix", budget, batch)
 
 
 @dataclass(frozen=True)
 class CheapestFirst:
-    """CPF (Ritter et al., section II): lines for each parameter, then the cheapest points, all repetitions."""
+    """CPF (Ritter et al., section II): lines of all parameters, then the cheapest points, each with all repetitions."""
 
     repetitions: int = REPETITIONS
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
-        """Return the next runs."""
+        """Return the next runs (`Strategy.suggest`)."""
         if (begun := of_lines(state, self.repetitions, budget, batch)) is not None:
             return begun
         order = np.argsort(state.costs, kind="stable").tolist()
@@ -40,10 +43,10 @@ class CheapestFirst:
 
 @dataclass(frozen=True)
 class SingleRuns:
-    """Lines for each parameter, then the cheapest points, with one repetition of all points before the second."""
+    """Lines of all parameters, then the cheapest points first; no second repetition before all points have one."""
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
-        """Return the next runs."""
+        """Return the next runs (`Strategy.suggest`)."""
         if (begun := of_lines(state, 1, budget, batch)) is not None:
             return begun
         order = np.argsort(state.costs, kind="stable").tolist()
@@ -53,12 +56,12 @@ class SingleRuns:
 
 @dataclass(frozen=True)
 class RandomRuns:
-    """Lines for each parameter, then points drawn at random; the same seed draws the same points."""
+    """Lines of all parameters, then points drawn at random; the same seed draws the same points."""
 
     seed: int = 0
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
-        """Return the next runs."""
+        """Return the next runs (`Strategy.suggest`)."""
         if (begun := of_lines(state, 1, budget, batch)) is not None:
             return begun
         draws = np.random.default_rng((self.seed, int(state.counts.sum())))
@@ -68,10 +71,10 @@ class RandomRuns:
 
 @dataclass(frozen=True)
 class GridRuns:
-    """Lines for each parameter, then the grid row by row, each point with all repetitions."""
+    """Lines of all parameters, then all points in lexicographic order, each with all repetitions."""
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
-        """Return the next runs."""
+        """Return the next runs (`Strategy.suggest`)."""
         if (begun := of_lines(state, 1, budget, batch)) is not None:
             return begun
         order: IntArray = np.lexsort(state.candidates.T[::-1])
@@ -80,5 +83,5 @@ class GridRuns:
 
 
 def _repeated(state: State, order: list[int], repetitions: int) -> list[int]:
-    """Return the points of an order, each as often as repetitions are missing."""
+    """Return the points of an order, each as often as it lacks repetitions."""
     return [point for point in order for _ in range(repetitions - int(state.counts[point]))]

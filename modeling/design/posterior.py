@@ -8,19 +8,24 @@ The prediction of a call path has these uncertain parts:
 - the coefficients of each hypothesis,
 - if only one hypothesis is left, its exponents (covariance of the model).
 
-Mean and covariance of the prediction form a Gaussian process with the kernel
+The prediction at points x, y is treated as a Gaussian process with the covariance
 
     k(x, y) = Σ_h w_h φ_h(x)ᵀ S_h φ_h(y) + Σ_h w_h (f_h(x) - f(x)) (f_h(y) - f(y)) + e(x)ᵀ E e(y)
 
-The first part is the uncertainty of the coefficients from noise. The second part is the difference between hypotheses:
-between the forms and, for each parameter, between its functions. The third part is the uncertainty of exponents; it is
-used only if one form is left. At the target the third part is limited to the first part: otherwise it would dominate
-far beyond the measurements, and only the largest runs would be suggested.
+over the hypotheses h with weight w_h, terms φ_h, covariance of coefficients S_h and prediction f_h; f is the weighted
+mean of the predictions. The first sum is the uncertainty of the coefficients from noise. The second sum is the
+difference between hypotheses: between the forms and, for each parameter, between its functions. The last part is the
+uncertainty of the exponents, with their covariance E and the derivatives e; it is used only if one hypothesis is left.
+At the target the last part is limited to the size of the first one. Otherwise it would dominate far beyond the
+measurements, and only the largest runs would be suggested.
 
-A run at x with noise s(x) reduces the variance at the target t by k(t, x)² / (k(x, x) + s(x)²) (best linear
-prediction). This does not depend on the measured value, so that a whole batch can be chosen in sequence. Priors from
-effort restrict the hypotheses. The times of runs with more ranks than processors are not used, only their effort. A
-line consists of points that differ in one parameter. One line per parameter is enough to find the form of effort.
+A run at x with the standard deviation s(x) of noise reduces the variance at the target t by
+k(t, x)² / (k(x, x) + s(x)²) (best linear prediction). This does not depend on the measured value, so a whole batch can
+be chosen in sequence.
+
+Priors from effort restrict the hypotheses. If runs have more ranks than processors, only their effort is used, not
+their times. A line consists of points that differ in one parameter. One line per parameter is enough to find the form
+of effort.
 """
 
 from __future__ import annotations
@@ -41,25 +46,27 @@ from .state import State, Suggestion, in_order, of_lines, of_ranks
 LEAST_NOISE = 1e-3
 """Least relative noise of the time of one run."""
 LEAST_PART = 1e-9
-"""Smaller times are replaced by this share of the largest time, so that weights stay finite."""
+"""Times below this share of the largest time count as this share, so that weights are finite."""
 MOST_PATHS = 32
-"""Largest number of considered call paths: the ones with most variance at the target."""
+"""Largest number of call paths that are considered: the ones with the largest variance at the target."""
 MOST_APART = 0.2
-"""Limit of the relative distance of a hypothesis from the mean at the target; larger distances count as this one."""
+"""Largest relative distance between a hypothesis and the mean at the target; larger distances are reduced to it."""
 _SIGNIFICANT = 0.99
-"""Quantile of the F distribution above which residuals are not only noise of runs; 1 % of call paths by chance."""
+"""Residuals show more than the noise of runs if the ratio of variances is above this quantile of the F distribution.
+This is also the case for 1 % of the call paths without any other error."""
 _ROUNDING = 1e-12
-"""A smaller share of the original variance counts as rounding error."""
+"""A variance below this share of its original value counts as rounding error."""
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """Choose by the expected reduction of the variance of the predicted total at the target, for each core hour."""
+    """Chooses the runs with the largest expected reduction of the variance of the predicted total per core hour."""
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
-        """Return the next runs: first one repetition of the lines of all parameters, then the best runs per core hour.
+        """Return the next runs (`Strategy.suggest`).
 
-        If effort determines all forms, first only points that differ in the number of ranks are measured.
+        First come one run of each point of the lines of all parameters; if effort determines all forms, only of the
+        line of the number of ranks. Then come the best runs per core hour.
         """
         begun = None
         if state.follows_effort:
@@ -95,7 +102,7 @@ class Posterior:
 
 
 def uncertainties_of(state: State) -> list[Uncertainty]:
-    """Return the uncertainties of the call paths with most variance at the target."""
+    """Return the uncertainties of the at most MOST_PATHS call paths with the largest variance at the target."""
     columns = Columns(state.parameters, np.vstack([state.candidates, state.target]))
     doubts = []
     known_forms = state.known_forms or [False] * len(state.models)
@@ -117,17 +124,24 @@ def uncertainty_of(state: State) -> float:
 
 @dataclass(frozen=True)
 class Noise:
-    """Relative standard deviations: of one run, and of a configuration (a common error of all its runs)."""
+    """Relative standard deviations of measured values.
+
+    run: of the noise of one run. configuration: of an error that all runs of a configuration share.
+    """
 
     run: float
     configuration: float = 0.0
 
     def variance(self, runs: FloatArray) -> FloatArray:
-        """Return the relative variance of the mean of a number of runs (at least 1) of a configuration."""
+        """Return the relative variance of the mean of `runs` runs (at least 1) of a configuration; same shape."""
         return np.asarray(self.configuration**2 + self.run**2 / runs)
 
     def of_next(self, runs: FloatArray) -> FloatArray:
-        """Return the relative variance of one independent observation that is worth one more run after `runs`."""
+        """Return the relative variance of an independent observation with the information of one more run.
+
+        runs: numbers of previous runs of the configuration. The error that all runs share makes further runs of the
+        same configuration less informative.
+        """
         after = self.variance(runs + 1.0)
         before = self.variance(np.maximum(runs, 1.0))
         said = np.maximum(1.0 / after - 1.0 / before, _ROUNDING / after)
@@ -135,10 +149,10 @@ class Noise:
 
 
 class Uncertainty:
-    """The covariance of the prediction of one call path at all candidates and the target; runs reduce it.
+    """The covariance of the prediction of one call path at the N candidates and the target; further runs reduce it.
 
-    factors: shape (r, N + 1); the covariance is factorsᵀ · factors, with the target last. size: shape (N,), expected
-    value at each candidate, to which `scatter` is relative. runs: shape (N,), number of measurements of each candidate.
+    factors: (r, N + 1); the covariance is factorsᵀ · factors, with the target last. size: (N,), expected value at each
+    candidate, to which `scatter` is relative. runs: (N,), number of runs of each candidate.
     """
 
     def __init__(self, factors: FloatArray, size: FloatArray, scatter: Noise, runs: FloatArray) -> None:
@@ -156,14 +170,14 @@ class Uncertainty:
         return max(float(self._at_points[-1]), 0.0)
 
     def gains(self) -> FloatArray:
-        """Return the reduction of the variance at the target by one run at each candidate, shape (N,)."""
+        """Return the reduction (N,) of the variance at the target by one run at each candidate."""
         variance = self._at_points[:-1] + self.noise
-        left = variance > self._rounding  # without expected scatter one run is sufficient
+        left = variance > self._rounding  # without noise, nothing is left after one run
         result: FloatArray = np.where(left, self._with_target[:-1] ** 2 / np.where(left, variance, 1.0), 0.0)
         return result
 
     def measure(self, candidate: int) -> None:
-        """Reduce the covariance by the information of a run at a candidate."""
+        """Reduce the covariance by the information of one run at a candidate, and count the run."""
         noise = float(self.noise[candidate])
         self._runs[candidate] += 1
         self.noise[candidate] = self._scatter.of_next(self._runs[candidate]) * self._size[candidate] ** 2
@@ -182,7 +196,7 @@ class Uncertainty:
 def _uncertainty(model: Model, values: FloatArray, state: State, columns: Columns, known_form: bool) -> Uncertainty:
     measured = (~np.isnan(values)).any(axis=1)
     rows = np.flatnonzero(measured & ~state.shared)
-    if not np.nan_to_num(values[rows]).any():  # nothing was measured there, or all values are 0
+    if not np.nan_to_num(values[rows]).any():  # no usable values: use times with shared processors, too
         rows = np.flatnonzero(measured)
     means = np.nanmean(values[rows], axis=1)
     counts = (~np.isnan(values[rows])).sum(axis=1)
@@ -195,7 +209,7 @@ def _uncertainty(model: Model, values: FloatArray, state: State, columns: Column
         basis = columns.basis(terms)
         at_rows = basis[:, rows]
         scale = np.abs(at_rows).max(axis=1)
-        scale = np.where(scale > 0.0, scale, 1.0)  # a term that is 0 at all points contains no information
+        scale = np.where(scale > 0.0, scale, 1.0)
         weighted = at_rows / scale[:, None] * precise
         precision, vectors = np.linalg.eigh(weighted @ weighted.T)
         known = precision > 1e-12 * precision.max(initial=0.0)
@@ -220,9 +234,10 @@ def _uncertainty(model: Model, values: FloatArray, state: State, columns: Column
 
 
 def _forms(model: Model, known_form: bool) -> list[tuple[float, float, Sequence[Term]]]:
-    """Return weight, constant and terms of the hypotheses.
+    """Return (weight, constant, terms) of the hypotheses, the model first, without hidden terms.
 
-    Hypotheses with the same products of parameters as the first one, but other functions, add their weight to it.
+    Hypotheses with the same products of parameters as the model, but other functions, are merged with the model: their
+    weights are added. `exchanges` treats their functions. known_form: no hypotheses are merged.
     """
     seen = 1.0 - sum(a.weight for a in model.alternatives if a.hidden)
     shape = _structure(model.terms)
@@ -235,12 +250,15 @@ def _forms(model: Model, known_form: bool) -> list[tuple[float, float, Sequence[
 
 
 def _structure(terms: Sequence[Term]) -> list[list[str]]:
-    """Return the parameters of each product."""
+    """Return the parameters of each product, sorted."""
     return sorted(sorted(name for factor in term.factors for name in factor.parameters) for term in terms)
 
 
 def _spread(weights: FloatArray, predictions: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the mean (N,) of predictions (A, N), the target last, and the factors (A, N) of their covariance."""
+    """Return the weighted mean (N,) of predictions (A, N), and factors (A, N) of the covariance between them.
+
+    The target is the last point. The deviation of a prediction from the mean is reduced to MOST_APART at the target.
+    """
     mean: FloatArray = weights @ predictions
     apart = np.abs(predictions[:, -1] - mean[-1]) / max(abs(float(mean[-1])), 1e-300)
     limited = np.minimum(1.0, MOST_APART / np.maximum(apart, 1e-300))
@@ -248,7 +266,10 @@ def _spread(weights: FloatArray, predictions: FloatArray) -> tuple[FloatArray, F
 
 
 def _of_exponents(model: Model, points: FloatArray) -> FloatArray:
-    """Return factors (r, N) of the covariance at points from the uncertainty of the exponents of the model."""
+    """Return factors (r, N) of the covariance at points (N, m) that uncertain exponents of the model cause.
+
+    0 if the covariance of the model contains no exponents.
+    """
     covariance, coefficients = np.array(model.covariance), len(model.terms) + 1
     if len(covariance) <= coefficients:
         return np.zeros((1, len(points)))
@@ -264,11 +285,11 @@ def _of_exponents(model: Model, points: FloatArray) -> FloatArray:
 
 
 def scatter_of(model: Model, values: FloatArray, points: FloatArray) -> Noise:
-    """Return the noise of one run, from repetitions and from the residuals of the model.
+    """Return the noise of the values of one call path, from repetitions and from the residuals of the model.
 
     If the residuals are significantly larger than repetitions explain (F test), the difference is an error of the
-    configurations, for example from random input data, which more runs do not reduce.
-    values: shape (C, R) of one call path, NaN for missing repetitions. points: shape (C, m).
+    configurations, for example from random input data, which more runs do not reduce. Otherwise all deviations are
+    noise of runs. values: (C, R), NaN for missing repetitions. points: (C, m).
     """
     means = np.nanmean(values, axis=1)
     happened = np.abs(means) > 1e-12 * np.abs(means).max()

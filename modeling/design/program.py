@@ -23,7 +23,7 @@ from .state import REPETITIONS, State, Strategy, Suggestion
 
 SECONDS = 3600.0
 LEAST_TIME = 1e-6
-"""Least predicted duration of a run (seconds)."""
+"""Lower limit of the predicted duration of a run (seconds)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +31,11 @@ class Search:
     """Suggestions for one experiment.
 
     - state: the input of the strategy.
-    - spent: core hours of the complete runs at points of the search space.
-    - whole: core hours of all points with all repetitions, measured or predicted.
+    - spent: core hours of the previous runs at points of the search space.
+    - whole: core hours of all points of the search space with all repetitions, by measured or predicted times.
     - suggestions: the next runs in order.
-    - needed: without suggestions, the smallest budget (core hours) with a suggestion; NaN if there is none.
+    - needed: if no run fits the budget, the smallest budget (core hours, including `spent`) that permits one; NaN if
+      there are suggestions, or no possible runs.
     """
 
     state: State
@@ -44,14 +45,17 @@ class Search:
     needed: float = math.nan
 
     def point(self, suggestion: Suggestion) -> dict[str, float]:
-        """Return the point of a suggestion by parameter."""
+        """Return the values of the parameters at a suggested point, by name."""
         values = self.state.candidates[suggestion.candidate].tolist()
         return dict(zip(self.state.parameters, values, strict=True))
 
 
 @dataclass(frozen=True)
 class Budget:
-    """A budget: core hours, or a share of the cost of all points with all repetitions. Earlier runs count, too."""
+    """A budget, to which previous runs count, too.
+
+    amount: core hours; if `relative`, percent of the core hours of all points with all repetitions.
+    """
 
     amount: float
     relative: bool
@@ -65,11 +69,11 @@ class Budget:
         return cls(float(amount), text.strip().endswith("%"))
 
     def hours(self, whole: float) -> float:
-        """Return the core hours of the budget."""
+        """Return the budget in core hours. whole: core hours of all points with all repetitions."""
         return self.amount / 100.0 * whole if self.relative else self.amount
 
     def text_of(self, hours: float, whole: float) -> str:
-        """Return core hours as the text of a budget of the same kind, rounded up to three digits."""
+        """Return a number of core hours as the text of a budget of the same kind, rounded up to three digits."""
         amount = 100.0 * hours / whole if self.relative else hours
         place = 10.0 ** (math.floor(math.log10(amount)) - 2)
         return f"{math.ceil(amount / place) * place:.3g}" + ("%" if self.relative else "")
@@ -89,13 +93,17 @@ def search(
 ) -> Search:
     """Return the runs that a strategy suggests for the prediction of the time at a target.
 
-    - candidates: shape (N, m), points of the search space, with the parameters of the experiment as columns. Runs at
+    - analysis: the models of the experiment.
+    - candidates: (N, m), the points of the search space, with the parameters of the experiment as columns. Runs at
       other points are only used for the models.
-    - ranks: the parameter that is the number of ranks; default: found by its name or by the size of communicators.
-    - oversubscribed: shape (N,), whether ranks will share processors. Candidates with the number of ranks of an
-      oversubscribed measured configuration are added.
+    - target: the values of all parameters at the target.
+    - batch: largest number of suggestions.
+    - ranks: the parameter that is the number of ranks; "1" if all runs have one rank or the same number; default: found
+      by its name or by the size of communicators.
     - repetitions: largest number of runs of one point; default: one for times simulated by effort (all runs are equal),
       otherwise REPETITIONS.
+    - oversubscribed: (N,), whether ranks will share processors. In addition, candidates count as oversubscribed if a
+      run with as many ranks, or fewer, was.
 
     Raises ModelingError if there are no times, the target does not fit, the parameter that is the number of ranks is
     unknown, or a number of ranks is not a whole number.
@@ -124,7 +132,7 @@ def search(
     shared = _shared(experiment, candidates, column)
     if oversubscribed is not None:
         shared = shared | oversubscribed
-    if shared.all():  # only oversubscribed points exist; the notes of the models report this
+    if shared.all():  # all points are oversubscribed, so their times must be used; notes of the models report this
         shared = np.zeros(len(candidates), dtype=bool)
     state = State(
         experiment.parameters,
@@ -154,9 +162,9 @@ def all_measured(
     ranks: str | None = None,
     repetitions: int | None = None,
 ) -> Search | None:
-    """Return a search without suggestions if all candidates have all runs, otherwise None; no models are fitted.
+    """Return a search without suggestions if all candidates have all repetitions, otherwise None.
 
-    The arguments and errors are the same as of `search`.
+    Fits no models. Arguments and errors as in `search`.
     """
     experiment = experiment.of_time
     repetitions, place = _most_runs(experiment, repetitions), _place(experiment, target)
@@ -174,9 +182,9 @@ def all_measured(
 
 
 def expected_costs(candidates: FloatArray) -> FloatArray:
-    """Return relative costs (N,) of candidates for the first runs, before anything is measured.
+    """Return assumed relative costs (N,) of candidates (N, m), for the first runs, when nothing has been measured.
 
-    The time is assumed to be proportional to each parameter, so that small values come first.
+    The time is assumed to be proportional to each parameter, so points with small values come first.
     """
     low = np.maximum(candidates.min(axis=0), 1e-300)
     result: FloatArray = np.prod(candidates / low, axis=1)
@@ -191,7 +199,7 @@ def _most_runs(experiment: Experiment, repetitions: int | None) -> int:
 
 
 def _place(experiment: Experiment, target: Mapping[str, float]) -> FloatArray:
-    """Return the target as a point, (m,). Raises ModelingError if it does not fit, or there are no times."""
+    """Return the target as a point (m,). Raises ModelingError if parameters do not match, or there are no times."""
     if "time" not in experiment.values:
         raise ModelingError(f"{experiment.name}: contains no times to predict; measure without --counts")
     if set(target) != set(experiment.parameters):
@@ -202,12 +210,19 @@ def _place(experiment: Experiment, target: Mapping[str, float]) -> FloatArray:
 
 
 def _totals(measured: FloatArray) -> FloatArray:
-    """Return the times of whole runs at the candidates, shape (N, R); NaN without a run."""
+    """Return the times (N, R) of whole runs at the candidates in seconds; NaN for runs that do not exist.
+
+    measured: (paths, N, R), exclusive times of the call paths.
+    """
     return np.where(np.isnan(measured).all(axis=0), np.nan, np.nansum(with_all_repetitions(measured), axis=0))
 
 
 def _processes(experiment: Experiment, candidates: FloatArray, column: int | None) -> FloatArray:
-    """Return the number of ranks at each candidate, shape (N,). Raises ModelingError if it is not a whole number."""
+    """Return the number of ranks (N,) at each candidate; 1 without a parameter for it.
+
+    column: index of the parameter that is the number of ranks, None if there is none. Raises ModelingError for a number
+    that is not whole or below 1.
+    """
     if column is None:
         return np.ones(len(candidates))
     found: FloatArray = candidates[:, column]
@@ -230,9 +245,10 @@ def _ranks_column(experiment: Experiment, ranks: str | None) -> int | None:
 
 
 def _shared(experiment: Experiment, candidates: FloatArray, column: int | None) -> NDArray[np.bool_]:
-    """Return which candidates (N,) have as many ranks as a measured configuration whose ranks shared processors.
+    """Return which candidates (N,) have at least as many ranks as a measured run whose ranks shared processors.
 
-    column: index of the parameter that is the number of ranks; None if there is none.
+    column: index of the parameter that is the number of ranks; None if there is none. Then only the measured
+    configurations themselves count.
     """
     points = experiment.points[~experiment.dedicated]
     if column is None or not len(points):
@@ -241,14 +257,14 @@ def _shared(experiment: Experiment, candidates: FloatArray, column: int | None) 
 
 
 def _with_effort(experiment: Experiment, candidates: FloatArray) -> IntArray:
-    """Return the numbers of the candidates whose visits were counted."""
+    """Return the indices of the candidates at which effort was counted (visits)."""
     if "visits" not in experiment.values:
         return np.zeros(0, dtype=np.int64)
     return np.flatnonzero(~np.isnan(_at_candidates(experiment, candidates, "visits")).all(axis=(0, 2)))
 
 
 def _at_candidates(experiment: Experiment, candidates: FloatArray, metric: str = "time") -> FloatArray:
-    """Return values at the candidates, (paths, N, R), NaN where not measured; repetitions come first."""
+    """Return the values of a metric at the candidates, shape (paths, N, R); NaN where nothing was measured."""
     values = experiment.values[metric]
     result = np.full((values.shape[0], len(candidates), values.shape[2]), np.nan)
     rows = {tuple(point): number for number, point in enumerate(candidates.tolist())}
@@ -259,7 +275,7 @@ def _at_candidates(experiment: Experiment, candidates: FloatArray, metric: str =
 
 
 def _evaluated(model: Model, points: FloatArray) -> FloatArray:
-    """Return the values of a model at points, 0 where it is not defined."""
+    """Return the values of a model at points (N, m); 0 at all of them if it is not defined at one."""
     try:
         return model.evaluate(points)
     except ModelingError:

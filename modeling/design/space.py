@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search space: values of parameters, and constraints on their combinations."""
+"""The search space: all combinations of given values of parameters that fulfil constraints."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ _COMPARE: Mapping[type[ast.cmpop], Callable[[float, float], bool]] = {
 
 
 class _Texts(ast.NodeTransformer):
-    """Replaces names of parameters in quotes by the parameters, and compared texts by their codes."""
+    """Replaces quoted names of parameters by the parameters, and quoted values of parameters by their codes."""
 
     def __init__(self, text: str, parameters: frozenset[str], levels: Mapping[str, Sequence[str]]) -> None:
         self._text, self._parameters, self._levels = text, parameters, levels
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        """Return the parameter with this name, otherwise the node."""
+        """Return the parameter if the text is the name of one, otherwise the node itself."""
         return ast.Name(node.value, ast.Load()) if node.value in self._parameters else node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        """Return the comparison with the code instead of a text, for a parameter with texts as values."""
+        """Return the comparison with texts replaced by codes, if a parameter with texts as values is compared."""
         parts = [node.left, *node.comparators]
         found = [self.visit(part) for part in parts]
         for at, kind in enumerate(node.ops):
@@ -90,7 +90,7 @@ class _Texts(ast.NodeTransformer):
 
 
 def _in_quotes(text: str) -> str:
-    """Return a text in quotes for an expression."""
+    """Return a text in double quotes, as it is written in an expression."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -99,12 +99,12 @@ def _is_text(node: ast.expr) -> bool:
 
 
 class Constraint:
-    """A predicate over parameters, such as `is_cube(p)`, `n % 10 == 0` or `p * 1000 <= n or p == 1`.
+    """A condition on parameters, such as `is_cube(p)`, `n % 10 == 0` or `p * 1000 <= n or p == 1`.
 
     An expression may contain numbers, parameters, + - * / // % **, comparisons, and, or, not, and the functions in
-    `FUNCTIONS`. Names with special characters are in double quotes, `"# ranks" <= 8`, like the texts in `levels`:
-    `layout == "row,major"`. levels: for parameters with texts as values, the texts of the codes 0, 1, … Raises
-    ArgumentError with the constraint and the reason.
+    `FUNCTIONS`. Names with special characters are in double quotes, `"# ranks" <= 8`, and so are values that are texts:
+    `layout == "row,major"`. levels: for each parameter with texts as values, the texts in the order of their codes 0,
+    1, … Raises ArgumentError with the constraint and the reason if the expression is not valid.
     """
 
     def __init__(self, text: str, parameters: Sequence[str], levels: Mapping[str, Sequence[str]] | None = None) -> None:
@@ -122,7 +122,10 @@ class Constraint:
         self(dict.fromkeys(parameters, 1.0))
 
     def __call__(self, values: Mapping[str, float]) -> bool:
-        """Return whether a point, by parameter, fulfils the constraint; False if the expression is undefined there."""
+        """Return whether a point fulfils the constraint; False if the expression has no value there (division by 0).
+
+        values: of all parameters, codes of texts. Raises ArgumentError if the expression cannot be evaluated.
+        """
         try:
             return bool(self._value(self._tree, values))
         except (ZeroDivisionError, OverflowError, ValueError):
@@ -159,10 +162,10 @@ class Constraint:
 
 
 def search_space(values: Mapping[str, Sequence[float]], constraints: Sequence[str] = ()) -> FloatArray:
-    """Return the points that fulfil all constraints, shape (N, m), with the columns of `values`.
+    """Return all combinations of `values` that fulfil all constraints, shape (N, m), with the parameters as columns.
 
-    The first parameter changes slowest. Raises ModelingError for a wrong constraint, too many combinations, or if no
-    point is left.
+    The points are in ascending order, the first parameter changes slowest. Raises ArgumentError for an invalid
+    constraint, ModelingError for more than LARGEST combinations, or if no point is left.
     """
     names = tuple(values)
     predicates = [Constraint(text, names) for text in constraints]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The input and output of strategies that choose the next measurements."""
+"""The input and output of strategies that choose the next measurements, and the first runs of most strategies."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from ..pmnf.options import NoModel
 from .baseline import baseline, has_lines, line_of, missing_of
 
 REPETITIONS = 4
-"""Largest number of repetitions of a point: the fifth "provided only marginal benefits" (Ritter et al., section II)."""
+"""Default of the largest number of repetitions of a point. A fifth "provided only marginal benefits" (Ritter et al.,
+section II)."""
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """The search space, its measurements, and their models.
+    """The search space, its measurements, and their models. Raises ModelingError if shapes do not match.
 
-    - parameters: m names. candidates: shape (N, m), the possible points, each once.
-    - target: shape (m,), the point to predict.
-    - values: shape (K, N, R), measured values of K call paths; NaN: not measured. Repetitions are in the first columns.
+    - parameters: m names. candidates: (N, m), the possible points, each once.
+    - target: (m,), the point to predict.
+    - values: (K, N, R), measured values of K call paths in up to R runs of a point; NaN: not measured.
     - models: of the K call paths.
-    - costs: shape (N,), core hours of one run at each candidate. repetitions: largest number of runs of one point.
-    - oversubscribed: shape (N,), whether ranks will share processors, so that times contain waiting for a processor;
-      None: nowhere.
-    - known_forms: shape (K,), whether the form of the model is known from other data than times, such as effort; None:
-      of no call path.
+    - costs: (N,), core hours of one run at each candidate. repetitions: largest number of runs of one point.
+    - oversubscribed: (N,), whether ranks will share processors, so that times contain waiting for a processor; None:
+      no candidate.
+    - known_forms: (K,), whether the form of the model is known from other data than times, such as effort; None: for no
+      call path.
     - with_effort: indices of the candidates with known effort, with or without times; None: no candidate.
     - ranks: column of the parameter that is the number of ranks; None if there is none.
     """
@@ -61,7 +62,7 @@ class State:
 
     @cached_property
     def counts(self) -> IntArray:
-        """Return the number of runs of each candidate, shape (N,)."""
+        """Return the number of previous runs (N,) of each candidate."""
         measured = (~np.isnan(self.values)).any(axis=0)
         return np.asarray(measured.sum(axis=1), dtype=np.int64)
 
@@ -72,17 +73,17 @@ class State:
 
     @cached_property
     def shared(self) -> NDArray[np.bool_]:
-        """Return whether times cannot be used because ranks share processors, shape (N,)."""
+        """Return at which candidates (N,) times cannot be used, because ranks share processors."""
         return np.zeros(len(self.costs), dtype=bool) if self.oversubscribed is None else self.oversubscribed
 
     @property
     def follows_effort(self) -> bool:
-        """Return whether effort, measured on a line of each parameter, determines the forms of all call paths."""
+        """Return whether the forms of all call paths follow from effort, measured on a line of each parameter."""
         known = self.known_forms is not None and len(self.known_forms) > 0 and all(self.known_forms)
         return known and self.with_effort is not None and has_lines(self.candidates, self.with_effort)
 
     def affordable(self, budget: float) -> NDArray[np.bool_]:
-        """Return which candidates allow one more run within the budget and the limit of repetitions, shape (N,)."""
+        """Return which candidates (N,) allow one more run within the budget (core hours) and `repetitions`."""
         return np.asarray((self.counts < self.repetitions) & (self.costs <= budget), dtype=bool)
 
 
@@ -90,9 +91,9 @@ class State:
 class Suggestion:
     """One suggested run.
 
-    candidate: index of the point. repetition: number of the repetition of this point, from 1. cost: core hours. gain:
-    expected relative reduction of the variance of the prediction at the target, after the previous suggestions; NaN if
-    the strategy does not compute it.
+    candidate: index of the point. repetition: number of the run of this point, from 1. cost: core hours. reason: a text
+    for the user. gain: expected reduction of the variance of the prediction at the target by this run, after the
+    previous suggestions, relative to the variance before them; NaN if the strategy does not compute it.
     """
 
     candidate: int
@@ -106,7 +107,7 @@ class Strategy(Protocol):
     """Chooses the next measurements."""
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
-        """Return up to `batch` runs in order, with at most `budget` core hours together; empty if none is left."""
+        """Return up to `batch` runs in order, with at most `budget` core hours in total; [] if none is possible."""
 
 
 def in_order(
@@ -117,9 +118,9 @@ def in_order(
     batch: int,
     gain: float = float("nan"),
 ) -> list[Suggestion]:
-    """Return the first runs of an order of candidates, up to the first run that does not fit the budget.
+    """Return the first `batch` runs of an order of candidates, up to the first run that exceeds the budget.
 
-    The order may contain a point several times.
+    order: indices of points, several times for several runs. Points that already have all repetitions are left out.
     """
     counts = state.counts.copy()
     chosen: list[Suggestion] = []
@@ -135,14 +136,14 @@ def in_order(
 
 
 def of_lines(state: State, repetitions: int, budget: float, batch: int) -> list[Suggestion] | None:
-    """Return the next runs of the lines of all parameters; None if all have this number of repetitions."""
+    """Return the next runs of the lines of all parameters; None if all their points have this number of runs."""
     repetitions = min(repetitions, state.repetitions)
     missing = missing_of(baseline(state.candidates, state.costs), state.counts, repetitions)
     return in_order(state, missing, "of the line of a parameter", budget, batch) if missing else None
 
 
 def of_ranks(state: State, budget: float, batch: int) -> list[Suggestion] | None:
-    """Return the next affordable runs of the cheapest line of numbers of ranks; None if the line is complete.
+    """Return the next runs of the line of the number of ranks; None if it is complete, or no run fits the budget.
 
     This line is necessary even if effort determines all forms: time may grow faster than effort if ranks share a
     network.

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generate parallel programs of known complexity: C++ and MPI code whose work and messages grow as specified.
 
+A size is a product of powers and logarithms of p (number of ranks) and n (size of the problem). docs/generate.md
+describes the programs.
+
 growth         sizes of loops and messages
 functions      computation and communication of a function
 choose         random functions

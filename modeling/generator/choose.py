@@ -15,22 +15,27 @@ from ..pmnf.model import Factor, Term
 from .functions import ONCE, Arrangement, Communication, Computation, Function, Operation, Step
 from .growth import exact_value
 
-# Smallest sizes of loops and messages; rounding would change the growth of smaller ones.
+# Smallest sizes of loops (steps) and messages (elements) in the smallest run. Rounding to whole numbers would change the
+# growth of smaller sizes.
 _LEAST_LOOP, _LEAST_MESSAGE = 1000.0, 200.0
-# Least size of a nested loop (smaller than other loops, because only the product is rounded), and largest depth.
+# Smallest size of a loop in nested loops (less than _LEAST_LOOP, because only the product is rounded), and largest
+# number of loops.
 _LEAST_NESTED, _MOST_LOOPS = 8.0, 3
-# Steps at the smallest point, if the growth permits it.
+# Number of steps at the smallest point, unless the growth requires fewer.
 _TYPICAL = 2e4
+# Number of random attempts to find a possible function.
 _TRIES = 10_000
 
 
 @dataclass(frozen=True)
 class Choices:
-    """The sets to choose from: powers and logarithms of F (equation 3 of the paper), operations, arrangements, steps.
+    """The sets from which functions are chosen, and limits.
 
-    smallest, largest: the planned range of runs. Coefficients are chosen so that at the largest point no function does
-    more than `most_steps` steps, or has more than `most_elements` elements of messages on one rank, and that rounding
-    is small at the smallest point. Complexities for which this is impossible are not chosen.
+    exponents, logarithms: i and j of x^i and log2^j(x), the set F in equation (3) of de Morais et al., Denoising
+    Application Performance Models with Noise-Resilient Priors. smallest, largest: p and n of the smallest and largest
+    planned run. most_steps: largest number of steps of a function on one rank in the largest run. most_elements:
+    largest number of elements in the messages of a call on one rank there. Coefficients are chosen within these limits,
+    and so that rounding is small in the smallest run. Complexities for which this is impossible are not chosen.
     """
 
     smallest: Mapping[str, float] = field(default_factory=lambda: {"p": 128.0, "n": 8000.0})
@@ -44,7 +49,7 @@ class Choices:
 
 
 def choose_functions(count: int, seed: int, choices: Choices | None = None) -> list[Function]:
-    """Return `count` functions with the names f000, f001, … Raises ModelingError if no function is possible."""
+    """Return `count` random functions with the names f000, f001, … Raises ModelingError if none is possible."""
     chosen = choices or Choices()
     source = random.Random(seed)
     width = max(3, len(str(count - 1)))
@@ -58,14 +63,14 @@ def choose_functions(count: int, seed: int, choices: Choices | None = None) -> l
 
 
 def too_steep(choices: Choices) -> list[Fraction]:
-    """Return the impossible exponents: x^i grows by more than the allowed ratio of steps between the points."""
+    """Return the exponents i that cannot be chosen, because x^i grows too much from the smallest to the largest run."""
     room = choices.most_steps / _LEAST_LOOP
     terms = {i: [Term(1.0, (Factor(parameter, i),)) for parameter in choices.smallest] for i in choices.exponents if i}
     return [i for i, powers in terms.items() if min(_ratio(power, choices) for power in powers) > room]
 
 
 def _element(source: random.Random, choices: Choices, parameter: str) -> Term:
-    """Return x^i or log2^j(x), an element of F other than 1 if possible."""
+    """Return a random x^i or log2^j(x) of the parameter x; 1 if the choices contain nothing else."""
     powers = [Term(1.0, (Factor(parameter, exponent),)) for exponent in choices.exponents if exponent]
     logs = [Term(1.0, (Factor(parameter, log=log),)) for log in choices.logarithms if log]
     kinds = [kind for kind in (powers, powers, logs) if kind]
@@ -73,7 +78,7 @@ def _element(source: random.Random, choices: Choices, parameter: str) -> Term:
 
 
 def _ratio(term: Term, choices: Choices) -> float:
-    """Return the growth of a term from the smallest to the largest point; infinite on overflow."""
+    """Return the ratio of a term in the largest run to that in the smallest run; infinite on overflow."""
     try:
         ratio = exact_value(term, choices.largest) / exact_value(term, choices.smallest)
     except (OverflowError, ZeroDivisionError):
@@ -82,9 +87,9 @@ def _ratio(term: Term, choices: Choices) -> float:
 
 
 def _computation(source: random.Random, choices: Choices) -> Computation:
-    """Return loops over elements of F, with at most one power and one power of the logarithm of each parameter.
+    """Return random loops whose sizes contain at most one power and one power of the logarithm of each parameter.
 
-    Their products and sums are in the normal form, so that a modeler can find them.
+    Products and sums of such sizes have the normal form of models, so a modeler can find them.
     """
     for _ in range(_TRIES):
         arrangement = source.choice(list(choices.arrangements))
@@ -120,7 +125,8 @@ def _communication(source: random.Random, choices: Choices, operation: Operation
         calls = replace(ONCE, coefficient=float(source.choice([1, 2, 4]))) if operation is Operation.BARRIER else ONCE
         return Communication(operation, calls=calls)
     if operation.to_all:
-        # A message for every rank has few elements; they are whole numbers if n is a multiple of its smallest value.
+        # A rank sends p messages, so each has few elements. Sizes that are a multiple of n/(smallest n) are whole
+        # numbers if all n are multiples of the smallest n, so they are not rounded.
         room = choices.most_elements / choices.largest["p"]
         sizes = [Term(float(number), ()) for number in (4, 8, 16) if number <= room] or [ONCE]
         first, last = choices.smallest["n"], choices.largest["n"]
@@ -142,5 +148,5 @@ def _communication(source: random.Random, choices: Choices, operation: Operation
 
 
 def _rounded(coefficient: float) -> float:
-    """Return a coefficient rounded to three digits."""
+    """Return a coefficient rounded to three significant digits."""
     return float(f"{coefficient:.3g}")

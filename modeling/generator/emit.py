@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a generated program: common code, the functions, a Makefile and the statement of complexity."""
+"""Write the files of a generated program: common code, the functions, a Makefile, and the statement of complexity."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ for _operation in (Operation.GATHER, Operation.SCATTER, Operation.ALLGATHER, Ope
 
 
 def program(functions: Sequence[Function], seed: int | None = None) -> dict[str, str]:
-    """Return the files of a program with these functions, text by name; `make` builds it.
+    """Return the files of a program with these functions: text by name of the file. `make` builds the program.
 
-    complexity.json states the complexity of each function (statement.py) and contains `seed`.
+    complexity.json states the complexity of each function (statement.py). seed: from which random functions were
+    chosen; it is only stored in complexity.json.
     """
     folder = files(__package__) / "source"
     result = {name: (folder / name).read_text(encoding="utf-8") for name in _SHARED}
@@ -72,7 +73,7 @@ def _table(functions: Sequence[Function]) -> str:
 
 
 def _function(function: Function) -> list[str]:
-    """Return the code of one function: its communication, its computation, and the frame that calls both."""
+    """Return the lines of code of a function: NAME_communicate, NAME_compute, and NAME, which calls and checks both."""
     name, messages, work = function.name, function.communication, function.computation
     lines = [f"// {_describe(function)}"]
     if messages.operation is not Operation.NONE:
@@ -105,7 +106,10 @@ def _function(function: Function) -> list[str]:
 
 
 def words(function: Function) -> tuple[str, str, str]:
-    """Return texts about a function: its loops, its MPI calls, the elements of a message."""
+    """Return three texts about a function: sizes of its loops, its MPI calls, number of elements of a message.
+
+    A text is "" if the function has no loops, no calls, or no data.
+    """
     between = " × " if function.computation.arrangement is Arrangement.NESTED else " + "
     loops = between.join(growth.text(loop) for loop in function.computation.loops)
     messages = function.communication

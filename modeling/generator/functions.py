@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated functions: their computation and communication, and the resulting complexity."""
+"""Generated functions: their computation, their communication, and the complexity of both."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class Operation(Enum):
 
     @property
     def mpi_names(self) -> tuple[str, ...]:
-        """Return the called MPI functions."""
+        """Return the names of the MPI functions that the operation calls."""
         if self is Operation.SEND_RECV:
             return "MPI_Send", "MPI_Recv"
         return () if self is Operation.NONE else (f"MPI_{self.value.capitalize()}",)
 
     @property
     def to_all(self) -> bool:
-        """Return whether every rank sends a separate message to each rank."""
+        """Return whether each rank sends data to all ranks, so that its volume grows with p."""
         return self in (Operation.ALLGATHER, Operation.ALLTOALL)
 
     @property
@@ -67,11 +67,11 @@ class Operation(Enum):
 
 @dataclass(frozen=True)
 class Computation:
-    """Loops with the sizes `loops`, outermost first.
+    """Loops with the sizes `loops` (numbers of iterations), outermost first.
 
-    Each loop does one step per iteration before its inner loops, so that nested loops r0, r1 do r0 + r0·r1 steps. Sizes
-    are generally not whole numbers. An inner loop sometimes does one iteration more, so that the total over all its
-    executions is the product of the sizes, rounded once.
+    Each loop does one step per iteration before its inner loops. Nested loops of sizes r0 and r1 do r0 + r0·r1 steps.
+    Sizes are generally not whole numbers. Some executions of an inner loop therefore have one iteration more than
+    others, so that their total is the product of the sizes, rounded only once.
     """
 
     loops: tuple[Term, ...]
@@ -91,13 +91,17 @@ class Computation:
 
     @property
     def model(self) -> Model:
-        """Return the steps of one rank, without the rounding of the sizes."""
+        """Return the number of steps of one rank as a function of p and n, without the rounding of sizes."""
         return add([Model(PARAMETERS, *_split(total)) for total in self.totals]) if self.loops else Model(PARAMETERS)
 
 
 @dataclass(frozen=True)
 class Communication:
-    """`calls` calls of an operation; each rank sends `elements` elements per call (for `to_all`: to each rank)."""
+    """Calls of one operation by each rank.
+
+    calls: number of calls. elements: number of elements (4 bytes each) that a rank sends per call; for `to_all`
+    operations, to each rank.
+    """
 
     operation: Operation
     elements: Term = ONCE
@@ -105,14 +109,17 @@ class Communication:
 
     @property
     def volume(self) -> Model:
-        """Return the bytes that one rank sends, without the rounding of the sizes (mean over ranks)."""
+        """Return the bytes that one rank sends in all calls (mean over ranks), without the rounding of sizes."""
         if not self.operation.moves_data:
             return Model(PARAMETERS)
         one = Model(PARAMETERS, *_split(self.elements.times(self.calls).scaled(BYTES_PER_ELEMENT)))
         return one.times(RANKS) if self.operation.to_all else one
 
     def time(self, name: str) -> Model:
-        """Return the run time of an MPI function if all coefficients are 1: its row of Table I (de Morais et al.)."""
+        """Return the expected run time of the calls of an MPI function, with all coefficients 1 (no unit).
+
+        The growth is the row of the function in Table I of de Morais et al. (priors/table.py).
+        """
         row = row_of(name)
         assert row is not None
         volume = self.volume.times(RANKS) if row.bytes in (Bytes.ALL_SENT, Bytes.ALL_RECEIVED) else self.volume
@@ -127,7 +134,7 @@ class Communication:
 
 @dataclass(frozen=True)
 class Function:
-    """One generated function: a name that C++ accepts, its loops and its messages."""
+    """One generated function. name: an identifier of C++."""
 
     name: str
     computation: Computation

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The size of a loop or a message: a coefficient times powers and logarithms of p and n, rounded to a whole number."""
+"""Sizes of loops and messages: a coefficient times powers and logarithms of p and n, rounded to a whole number."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ PARAMETERS = ("p", "n")
 
 
 def parse_growth(text: str) -> Term:
-    """Return the product of p, n and their logarithms in a text. Raises the errors of `parse_product`."""
+    """Return the term of a text such as "0.5*n^(3/2)*log2(p)". Raises ModelingError as `parse_product`."""
     return parse_product(text, PARAMETERS)
 
 
 def exact_value(term: Term, point: Mapping[str, float]) -> float:
-    """Return the value of a term, with the same order of floating-point operations as in generated programs."""
+    """Return the value of a term at a point, before rounding to a whole number.
+
+    The order of floating-point operations is that of generated programs, so that rounded sizes are equal.
+    """
     value = term.coefficient
     for factor in term.shape:
         if factor.exponent:
@@ -33,12 +36,12 @@ def size(term: Term, point: Mapping[str, float]) -> int:
 
 
 def formula(term: Term) -> str:
-    """Return the size as a Python expression that needs `floor` and `log2`."""
+    """Return the size of a loop or message as a Python expression of p and n that uses max, floor and log2."""
     return f"max(1, floor({_python(term)} + 0.5))"
 
 
 def text(term: Term) -> str:
-    """Return a term as text for `parse_growth`."""
+    """Return a term as text that `parse_growth` can read."""
     whole = not term.factors and term.coefficient.is_integer()
     return f"{term.coefficient:.0f}" if whole else _python(term).replace("**", "^")
 
@@ -48,7 +51,7 @@ def _python(term: Term) -> str:
 
 
 def as_cpp(term: Term) -> str:
-    """Return the size as a C++ expression."""
+    """Return the size of a loop or message as a C++ expression of run.p and run.n (source/generated.hpp)."""
     product = [repr(term.coefficient)]
     for factor in term.shape:
         name = f"run.{factor.parameter}"

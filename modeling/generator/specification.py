@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions specified by a user: tables of names, loops and messages."""
+"""Read functions that a user specified: tables of names, loops and messages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SHARED = """
 """Names in the common code of generated functions (source/generated.hpp)."""
 _RESERVED = frozenset((*_KEYWORDS.split(), *_SHARED.split()))
 _RESERVED_FORMS = re.compile(r"P?MPI_.*|.*_t|NULL")
-"""Patterns of reserved names: MPI functions, POSIX types, and the macro NULL."""
+"""Pattern of reserved names: MPI functions, POSIX types, and the macro NULL."""
 _SMALLEST = {"p": 2.0, "n": 2.0}
 _LARGEST_SIZE = float(1 << 62)
 _STEPS = {"addition": Step.ADDITION, "multiplication": Step.MULTIPLICATION}
@@ -41,11 +41,11 @@ _Choice = TypeVar("_Choice", bound=Enum)
 
 
 def functions_of(content: Mapping[str, Any], source: object) -> list[Function]:
-    """Return the functions of a specification: a table with one array of tables, `function`.
+    """Return the functions of a specification (docs/generate.md): a TOML document with tables [[function]].
 
-    Keys of a function: name; loops (a list of growths, outermost first), arrangement ("nested" or "sequential"), step
-    ("addition", "multiplication", "multiply_add", "relaxation"); operation, elements and calls (growths). Raises
-    FormatError with `source` and the wrong key.
+    Keys of a function: name; loops (a list of sizes, outermost first), arrangement ("nested" or "sequential"), step
+    ("addition", "multiplication", "multiply_add", "relaxation"); operation; elements and calls (sizes). source: name of
+    the file for errors. Raises FormatError with the wrong key.
     """
     tables = content.get("function")
     if unknown := sorted(set(content) - {"function"}):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine-readable complexity of generated functions: counts as formulas, and orders of growth."""
+"""State the complexity of generated functions in machine-readable form: counts as formulas, and orders of growth."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SCHEMA = "quipu generated program 1"
 
 
 def statement(functions: Sequence[Function], seed: int | None = None) -> dict[str, Any]:
-    """Return the statement of a program, ready for JSON; docs/generate.md describes it.
+    """Return the statement of a program as JSON data; docs/generate.md describes the entries.
 
-    Formulas are Python expressions of p and n with floor and log2. `leading` is the pair (i, j) of x^i log2^j(x) for
-    each parameter x, i as a fraction in text.
+    Formulas are Python expressions of p and n with max, floor and log2. `leading` is the pair (i, j) of the leading
+    term x^i·log2(x)^j for each parameter x; i is a text such as "3/2".
     """
     return {
         "schema": SCHEMA,
@@ -80,5 +80,5 @@ def _communication(name: str, messages: Communication) -> dict[str, Any]:
 
 
 def leading(model: Model) -> dict[str, list[str | int]]:
-    """Return the leading exponents of each parameter in the form of the JSON statement."""
+    """Return the leading exponents [i, j] of each parameter, i as text."""
     return {name: [str(power), log] for name, (power, log) in model.leading.items()}
