@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the further run that distinguishes laws (formulas of one count) which disagree at a target."""
+"""Find a further run that distinguishes laws (formulas of one count) that disagree at a target."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .program import Model, Program
 
 Point = tuple[float, ...]
 
-_DISAGREE = 0.01  # part of the total at the target; laws with a smaller spread agree
-_DECIDES = 0.5  # part of the spread; a run that leaves more than this part is useless
-_NEARLY = 0.1  # part of the spread; the cheapest run within this distance of the best one is recommended
+_DISAGREE = 0.01  # laws agree if their spread at the target is below this part of the total
+_DECIDES = 0.5  # a run must reduce the spread to this part
+_NEARLY = 0.1  # the run with the least work is recommended, if it leaves at most this part more than the best run
 _MOST_WORK = 0.5  # largest work of a run, as a part of the work at the target
-_MOST_VECTORS, _MOST_POINTS = 12, 60
-_TERMS = 3  # printed terms of a formula
+_MOST_VECTORS, _MOST_POINTS = 12, 60  # vectors and candidates of runs that are considered
+_TERMS = 3  # number of terms of a formula that are printed
 _ROUNDING = 1e-6  # smallest relative difference of counts that a run can distinguish
 
 
@@ -30,12 +30,12 @@ _ROUNDING = 1e-6  # smallest relative difference of counts that a run can distin
 class Deciding:
     """Laws that disagree at a target, and the run that distinguishes them.
 
-    - path: the call path with the largest spread of laws.
-    - laws: the likeliest law and the likeliest law that differs from it: count at the target (summed over ranks) and
-      formula.
-    - apart: expected distance of the laws from their mean, as a part of the total.
-    - point: configuration of the run; None if no run with less work distinguishes the laws.
-    - work: work of the run, as a part of the work at the target.
+    - path: the call path that contributes most to the disagreement.
+    - laws: of its likeliest law, and of the likeliest law that differs from it: count at the target (summed over the
+      ranks), and formula.
+    - apart: expected distance of the laws of all call paths from their mean at the target, as a part of the total.
+    - point: configuration of the run; None if no run with at most half of the work at the target distinguishes them.
+    - work: work of the run, as a part of the work at the target; 0 without a run.
     """
 
     path: int
@@ -53,11 +53,11 @@ def deciding(
     ranks: int | None,
     written: Callable[[Terms, ProcessGrid | None], str] = lambda law, grid: formula(law),
 ) -> Deciding | None:
-    """Return the run that distinguishes the laws of the counts of call paths; None if the laws agree.
+    """Return the run that distinguishes the laws of a metric at a target; None if the laws agree.
 
-    models: models of a metric, by call path; work: models of the effort, by call path; points: the measured
-    configurations, shape (configurations, parameters); ranks: index of the parameter that is the number of ranks;
-    written: returns a law under a process grid as a formula.
+    models: of the metric, by call path; work: models of the effort, by call path; points: the measured configurations,
+    shape (configurations, parameters); target: one value per parameter; ranks: index of the parameter that is the
+    number of ranks, None if there is none; written: returns a law under a process grid as a formula.
     """
     program = models[0].program
     total = Model.total((1.0, model) for model in models)
@@ -105,9 +105,10 @@ def _width(program: Program, key: bytes, factor: float, target: Point) -> float:
 
 
 def _candidates(points: Floats, target: Point, ranks: int | None) -> list[Point]:
-    """Return candidates of configurations: measured values, and values that continue them up to the target.
+    """Return the configurations of possible runs, the smallest first, at most _MOST_POINTS.
 
-    If there are many, the third and further parameters only have their smallest value and the value of the target.
+    They combine measured values of the parameters with values that continue them up to the target. From the third
+    parameter on (the number of ranks counts first), only the smallest value and the value of the target are used.
     """
     columns = []
     for number, wanted in enumerate(target):
@@ -124,7 +125,7 @@ def _candidates(points: Floats, target: Point, ranks: int | None) -> list[Point]
 
 
 def _further(known: Sequence[float], wanted: float) -> list[float]:
-    """Return values of a size between the largest measured value and the target, each twice the previous one."""
+    """Return values above the largest of the `known` ones, each twice the previous one, and `wanted` as the last."""
     found, value = [], 2 * known[-1]
     while value < wanted:
         found.append(value)
@@ -133,7 +134,7 @@ def _further(known: Sequence[float], wanted: float) -> list[float]:
 
 
 def _cases(program: Program, key: bytes) -> list[tuple[int, Case]]:
-    """Return the laws of a vector under all grids, each with the number of its grid. The weights sum to 1."""
+    """Return the laws of a vector under all process grids, each with the number of its grid. Their weights sum to 1."""
     shares = program.shares(((key, 1.0),))
     total = sum(share for _, share in shares)
     return [
@@ -146,7 +147,7 @@ def _cases(program: Program, key: bytes) -> list[tuple[int, Case]]:
 def _table(
     program: Program, key: bytes, cases: Sequence[tuple[int, Case]], points: Sequence[Point]
 ) -> tuple[Floats, Floats]:
-    """Return two arrays: the weight of each law, shape (cases,), and its predictions, shape (cases, points)."""
+    """Return the weights (cases,) of laws, and their predictions (cases, points)."""
     places: Mapping[int, list[Place]] = {
         number: [program.grids[number].place(point) for point in points] for number in {number for number, _ in cases}
     }
@@ -155,13 +156,16 @@ def _table(
 
 
 def _spread(weights: Floats, values: Floats) -> float:
-    """Return the expected distance of the laws from their mean at the last point."""
+    """Return the expected distance of laws from their mean at the last point; arguments as returned by `_table`."""
     last = values[:, -1]
     return float(weights @ np.abs(last - weights @ last / weights.sum()))
 
 
 def _left(cases: Sequence[tuple[int, Case]], weights: Floats, values: Floats, number: int) -> float:
-    """Return the expected distance of the laws at the last point that would remain if one of the counts were known."""
+    """Return the expected distance of the laws at the last point that would remain after a run at point `number`.
+
+    The run leaves the group of laws that predict its count, up to their errors. The result is the sum over groups.
+    """
     noise = np.array([max(case.noise, _ROUNDING) for _, case in cases])
     order = np.argsort(values[:, number], kind="stable")
     there, near = values[order, number], noise[order]
@@ -173,7 +177,10 @@ def _left(cases: Sequence[tuple[int, Case]], weights: Floats, values: Floats, nu
 def _furthest(
     cases: Sequence[tuple[int, Case]], table: tuple[Floats, Floats], factor: float
 ) -> tuple[tuple[float, tuple[int, Case]], tuple[float, tuple[int, Case]]] | None:
-    """Return the likeliest law and the likeliest law that differs at the last point; None without a second law."""
+    """Return the likeliest law and the likeliest law that differs from it at the last point; None without a second.
+
+    Each comes with its count there, times `factor`.
+    """
     weights, values = table
     last = values[:, -1] * factor
     first, *others = np.argsort(-weights, kind="stable").tolist()
@@ -189,6 +196,6 @@ def _furthest(
 
 
 def _shown(program: Program, law: tuple[int, Case], written: Callable[[Terms, ProcessGrid | None], str]) -> str:
-    """Return the first terms of a law under the process grid with this number as a formula."""
+    """Return the first terms of a law as a formula. law: number of its process grid, and the law."""
     number, case = law
     return written(case.terms[:_TERMS], program.grids[number].grid) + " + …" * (len(case.terms) > _TERMS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Represent a count as a discrete distribution, because several laws may explain the measurements."""
+"""Represent a predicted count as a discrete distribution, because several laws may explain the measurements."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_ATOMS = 64  # most values of a distribution
-_LEVELS = (np.arange(41) + 0.5) / 41  # quantiles at which sums are computed
-_EQUAL = 1e-9  # largest relative difference of values that are merged
+_ATOMS = 64  # largest number of values of a distribution
+_LEVELS = (np.arange(41) + 0.5) / 41  # levels of the quantiles with which sums are computed
+_EQUAL = 1e-9  # values count as equal up to this part of the largest magnitude
 
 
 class Distribution:
@@ -21,7 +21,7 @@ class Distribution:
     __slots__ = ("values", "weights")
 
     def __init__(self, values: Floats | float, weights: Floats | None = None) -> None:
-        """Create a distribution. weights: default: equal weights."""
+        """Create a distribution. weights are scaled to a sum of 1; None: equal weights."""
         self.values = np.atleast_1d(np.asarray(values, dtype=np.float64))
         given = np.ones(self.values.size) if weights is None else np.asarray(weights, dtype=np.float64)
         self.weights = given / given.sum()
@@ -53,9 +53,10 @@ class Distribution:
 
     @staticmethod
     def together(parts: Iterable[tuple[float, Distribution]]) -> Distribution:
-        """Return the distribution of a sum of multiples.
+        """Return the distribution of Σ factor · value over pairs (factor, distribution).
 
-        The dependence of the parts is not known, so quantiles of the same level are added.
+        How the values depend on each other is not known. They are assumed to be large together, so quantiles of the
+        same level are added.
         """
         known = [(factor, part) for factor, part in parts if factor]
         sure = sum(factor * float(part.values[0]) for factor, part in known if part.values.size == 1)
@@ -63,7 +64,7 @@ class Distribution:
         return Distribution(np.sum(rest, axis=0) + sure) if rest else Distribution(float(sure))
 
     def quantiles(self, shares: Floats) -> Floats:
-        """Return quantiles; same shape as `shares`.
+        """Return the quantiles at these levels (0 to 1); same shape as `shares`.
 
         A quantile is the smallest value with at least this share of the weight at or below it.
         """
@@ -72,14 +73,14 @@ class Distribution:
         return self.values[order][np.minimum(np.searchsorted(reached, shares - _EQUAL), order.size - 1)]
 
     def quantile(self, share: float) -> float:
-        """Return a quantile: the smallest value with at least this share of the weight at or below it."""
+        """Return the quantile at one level (`quantiles`)."""
         return float(self.quantiles(np.array([share]))[0])
 
 
 def _merged(values: Floats, weights: Floats) -> Distribution:
-    """Merge equal values. If more than _ATOMS remain, merge neighbours into groups of equal weight.
+    """Merge equal values. If more than _ATOMS remain, merge neighbours into groups of about equal weight.
 
-    The value of a group is its value with the largest weight. No law predicts the mean of a group.
+    The value of a group is its member of the largest weight, not the mean, which no law predicts.
     """
     order = np.argsort(values, kind="stable")
     values, weights = values[order], weights[order]

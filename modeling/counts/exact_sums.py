@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find sums of two or three products that reproduce a vector of counts exactly.
 
-If the counts are v = c·A + d·B, and the projections on v are removed from the columns A and B, the remainders have the
-same or opposite directions. The search for two terms is therefore a search for equal directions. A random projection
-turns each direction into a number, so some thousand columns are searched at once. The search for three terms repeats
-this for each likely third column. Each sum that is found is verified.
+A column holds the values of one product at all configurations. If the counts are v = c·A + d·B with columns A and B,
+and the projections on v are removed from A and B, the remainders have the same or opposite directions. The search for
+two terms is therefore a search for equal directions. Random projections turn each direction into two numbers, so some
+thousand columns are compared by sorting. The search for three terms repeats this after the projection on each likely
+third column has been removed, too. Each sum that is found is verified.
 """
 
 from __future__ import annotations
@@ -24,30 +25,33 @@ from .laws import ONE, Case, Laws, Place, coefficient_bits, product_text, struct
 from .prices import PRICES
 from .products import WINDOW
 
-_MOST_FACTORS = 90  # cheapest factors, for terms of two factors
-_MOST_CUBIC = 24  # cheapest factors, for terms of three factors
-_MOST_TERMS = 6000
-_MOST_THIRD = 40  # cheapest columns, as third term
-_MOST_OF_THREE = 1200  # cheapest terms, for sums of three
-_ALTERNATIVES = 16  # most members of a term that become separate laws
-_MOST_TRIED = 5000  # most sets with equal directions that are verified
-_COMBINATIONS = 256  # most combinations of members of the terms of a sum
-_MOST_SUMS = 60  # most sums that get a weight
+# Largest numbers; "cheapest" means with the fewest bits.
+_MOST_FACTORS = 90  # cheapest factors that are combined to terms of two factors
+_MOST_CUBIC = 24  # cheapest factors that are combined to terms of three factors
+_MOST_TERMS = 6000  # cheapest terms
+_MOST_THIRD = 40  # cheapest terms that are tried as third term
+_MOST_OF_THREE = 1200  # cheapest terms in sums of three
+_ALTERNATIVES = 16  # products of a class that become separate laws
+_MOST_TRIED = 5000  # sets with equal directions that are verified
+_COMBINATIONS = 256  # combinations of products of the classes in a sum
+_MOST_SUMS = 60  # sums that get a weight
 _MOST_LAWS = 400
 _NEGATIVE = 3.0  # bits of a negative coefficient
 _TERM = 2.0  # bits of each further term
-_EXACT = 1e-9
-_ALIKE = 1e-8  # tolerance of directions
-_NEARLY = 1e-6  # tolerance of a sum before its coefficients are solved
+_EXACT = 1e-9  # relative error up to which a sum reproduces the counts
+_ALIKE = 1e-8  # difference up to which directions are equal
+_NEARLY = 1e-6  # relative error up to which a sum may reproduce the counts, before its coefficients are solved
 _FEWEST = {2: 3, 3: 5}  # least number of distinct counts, by number of terms
 _SEED = 2
 
 
 @dataclass(eq=False)
 class Term:
-    """A class of products that are proportional at all measured configurations.
+    """A class of products that are proportional to each other at all measured configurations.
 
-    column: values of the first product, shape (measured,); alternatives: bits, factors, and column of each product.
+    column: values of the product with the fewest bits, shape (measured,). bits: -log2 of the sum of the probabilities
+    of the products. alternatives: for each product, bits, factors, and the number by which its values must be
+    multiplied to equal `column`.
     """
 
     column: Floats
@@ -56,9 +60,9 @@ class Term:
 
     @cached_property
     def basic(self) -> bool:
-        """Return whether it is a product of basic factors.
+        """Return whether the first product has only basic factors (`Factor.basic`).
 
-        Sums of three other terms are also sums of three basic terms.
+        Only such terms are in sums of three, because the other factors are sums of basic ones.
         """
         return all(factor.basic for factor in self.alternatives[0][1])
 
@@ -67,7 +71,8 @@ class Term:
 class Terms:
     """The terms under one process grid.
 
-    factors: including conditions; hidden: extents that no configuration divides.
+    factors: all factors and conditions of the grammar; hidden: extents that are equal at all measured configurations;
+    dimensions: number of dimensions of the grid; measured: number of configurations.
     """
 
     factors: Sequence[Factor]
@@ -121,7 +126,10 @@ class Terms:
         return np.array([term.basic for term in self.every], dtype=bool)
 
     def on(self, support: NDArray[np.bool_]) -> tuple[list[Term], Floats, NDArray[np.bool_]]:
-        """Return the terms that are 0 wherever the counts are 0; their columns elsewhere; which of them are basic."""
+        """Return the terms that are 0 outside of `support`, the mask (measured,) of counts above 0.
+
+        Also returns their columns (terms, support) and a mask of the basic ones.
+        """
         key = support.tobytes()
         if key not in self._tables:
             rows = np.flatnonzero(~self._columns[:, ~support].any(axis=1))
@@ -140,8 +148,8 @@ def _products(factors: Sequence[Factor]) -> Iterator[tuple[Factor, ...]]:
 def exact_sums(counts: Floats, terms: Terms, numbers: Mapping[str, int], unit: float) -> Laws | None:
     """Return the laws that are sums of two or three terms and reproduce the counts; None if there are none.
 
-    counts: shape (measured,); numbers: index of each factor, by name; unit: coefficients may be simple multiples of
-    this unit of the counts.
+    counts: shape (measured,). numbers: index of each factor in `Place.values`, by name. unit: greatest common divisor
+    of the counts; a coefficient that is a simple multiple of it has few bits.
     """
     support = counts > 0
     chosen, table, basic = terms.on(support)
@@ -189,9 +197,10 @@ def exact_sums(counts: Floats, terms: Terms, numbers: Mapping[str, int], unit: f
 
 
 def _parallel(scaled: Floats, thirds: Floats) -> NDArray[np.int64]:
-    """Return the sets of columns whose sum explains the constant 1: two columns, or two columns and one of `thirds`.
+    """Return the sets of columns of which a linear combination is the constant 1, as indices (sets, 2 or 3).
 
-    Columns have shape (terms, support). The result has the indexes of the columns, shape (sets, 2 or 3).
+    scaled: columns divided by the counts, shape (terms, support). thirds: the first columns that may be the third
+    column of a set; if empty, sets have two columns.
     """
     measured = scaled.shape[1]
     left = scaled - scaled.mean(axis=1, keepdims=True)
@@ -218,7 +227,7 @@ def _parallel(scaled: Floats, thirds: Floats) -> NDArray[np.int64]:
     sets = np.concatenate(found)
     sets = sets[np.argsort(sets.sum(axis=1), kind="stable")][:_MOST_TRIED]
     one, two, third = sets.T
-    # Coefficients with which the rest of both columns cancels, and then their share in the third column.
+    # Coefficients with which the remainders of the two columns cancel, and then the coefficient of the third column.
     solution = np.zeros((len(sets), 3))
     solution[:, 0], solution[:, 1] = 1.0 / turned[one, third], -1.0 / turned[two, third]
     both = solution[:, 0] * share[one, third] + solution[:, 1] * share[two, third]
@@ -227,7 +236,7 @@ def _parallel(scaled: Floats, thirds: Floats) -> NDArray[np.int64]:
     parts = solution[:, :, None] * columns
     with np.errstate(all="ignore"):
         parts = parts / parts.sum(axis=1).mean(axis=1)[:, None, None]
-        # Columns that are parallel to each other have equal directions, too, but no such sum.
+        # Columns that are proportional to each other have equal directions, too, but their sum is not constant.
         right = np.abs(parts.sum(axis=1) - 1.0).max(axis=1) <= _NEARLY
     return np.asarray(sets[right][:_MOST_SUMS, : 3 if len(thirds) else 2], dtype=np.int64)
 
@@ -235,9 +244,9 @@ def _parallel(scaled: Floats, thirds: Floats) -> NDArray[np.int64]:
 def _weighed(
     terms: Sequence[Term], table: Floats, unit: float
 ) -> Iterator[tuple[float, tuple[float, ...], tuple[tuple[Factor, ...], ...]]]:
-    """Yield bits, coefficients and products of the laws of a sum of terms, if it reproduces the counts.
+    """Yield bits, coefficients and products of each law of a sum of terms; nothing if it does not reproduce the counts.
 
-    table: columns in units of the counts, shape (terms, support).
+    The laws combine the products of the classes. table: columns divided by the counts, shape (terms, support).
     """
     solution, *_ = np.linalg.lstsq(table.T, np.ones(table.shape[1]), rcond=None)
     shares = np.abs(solution[:, None] * table).max(axis=1)

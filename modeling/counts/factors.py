@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generate the factors of which laws of counts consist, each as its values at the configurations.
 
-A domain with N points in each dimension is divided into P_d parts along dimension d. A loop of one rank runs over its
-part plus a constant c. Summed over the ranks, a product of such loops is a product of linear forms N + c·P_d, even if
-the parts are unequal. The first kind of factor is therefore a linear form a·N + b·P_d + c. Other kinds are extents of
-the process grid, pairs of neighbours in the grid, logarithms, levels of a multigrid, sizes of the largest part, and
-powers.
+A domain with N points in each dimension is divided into P_d parts along dimension d (the extent of the process grid). A
+loop of one rank over its part has a constant number c of further iterations. Summed over the ranks, the number of
+iterations of nested loops is a product of linear forms N + c·P_d, even if the parts are unequal. The first kind of
+factor is therefore a linear form a·N + b·P_d + c. Other kinds are extents of the process grid, pairs of neighbours in
+the grid, logarithms, levels of a multigrid, sizes of the largest part, and powers.
 
-The penalty of a factor is -log2 of the frequency of its kind and its numbers, in bits (`prices.py`).
+The bits of a factor are -log2 of the probability of its kind and its numbers (`prices.py`).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from .prices import PRICES
 
 Floats = NDArray[np.float64]
 
-_SHIFTS = (-4, -3, -2, -1, 0, 1, 2, 3, 4)  # constants of linear forms
-# The same, for forms of sizes alone.
+_SHIFTS = (-4, -3, -2, -1, 0, 1, 2, 3, 4)  # constants c (or slopes b) of linear forms N + b·P_d + c
+# Further constants of forms N + c without an extent.
 _FAR_SHIFTS = (-32, -24, -16, -12, -10, -8, -7, -6, -5, 5, 6, 7, 8, 10, 12, 16, 24, 32)
 _PAIRS = ((2, 1), (3, 2))  # (a, b) of a·N - b: points and their neighbours, on one side or both
-_FAR_SLOPES = (-8, -6, -5, 5, 6, 8, 10, 12, 16)  # slopes of extents in linear forms without constant
-_STEP = 3.0  # bits of the threshold of a condition, if it is not 2
-_BASES = (2, 4, 8, 16)  # of numbers of steps
-_CALLS = (3, 5, 6, 7)  # of recursions on halves
-_BLOCKS = (2, 4, 8, 16, 32, 64, 128, 256)
-_FEWEST_LEVELS = 4  # values of a size that is a number of doublings
-_MOST_DOUBLINGS = 60  # largest logarithm of a count
+_FAR_SLOPES = (-8, -6, -5, 5, 6, 8, 10, 12, 16)  # further slopes b of forms N + b·P_d without constant
+_STEP = 3.0  # bits of the threshold of a condition, unless it distinguishes 1 from larger values
+_BASES = (2, 4, 8, 16)  # bases of logarithms that are rounded
+_CALLS = (3, 5, 6, 7)  # numbers of calls of recursions on halves
+_BLOCKS = (2, 4, 8, 16, 32, 64, 128, 256)  # sizes of blocks
+_FEWEST_LEVELS = 4  # least number of different values of a size N for factors base^N
+_MOST_DOUBLINGS = 60  # largest base-2 logarithm of such a factor
 _NONE: frozenset[int] = frozenset()
 _LINEAR = frozenset({"size form", "half form", "divided form", "joined form", "pairs"})
 GRID = frozenset({"extent", "edges", "neighbours", "line", "ring", "sums"})
@@ -46,11 +46,14 @@ GRID = frozenset({"extent", "edges", "neighbours", "line", "ring", "sums"})
 class Factor:
     """A function of the parameters.
 
+    - name: the factor as text, which `formulas` can parse. bits: -log2 of its prior probability.
     - values: shape (configurations,).
-    - covers: dimensions of the process grid that the factor sums over. A product of loops that all ranks execute has
-      one such factor for each dimension.
-    - basic: whether it is not a linear form with a constant; such a form is a sum of basic factors.
+    - covers: dimensions of the process grid over which the factor is a sum, because it grows with their extents. A
+      product of loops that all ranks execute has one such factor for each dimension.
+    - basic: whether the factor may be in sums of three products. Forms with a constant, such as N + 2, are not basic,
+      because they are sums of basic factors.
     - kind, number: the key of its penalty in `PRICES`, and the bits of its numbers.
+    - shape: of a linear form, its text with N and P instead of the names of size and extent; else "".
     """
 
     name: str
@@ -64,7 +67,7 @@ class Factor:
 
     @property
     def text(self) -> str:
-        """Return the factor in a formula. The formula does not name the extent that divides a size."""
+        """Return the factor as it is written in a formula: n instead of n[px], a size that an extent divides."""
         return self.name.split("[")[0] if self.kind == "divided size" else self.name
 
 
@@ -72,10 +75,10 @@ class Factor:
 class Axes:
     """The parameters as columns over configurations: ranks p, extents of a process grid, sizes.
 
-    - measured: number of the first configurations, which were measured. They determine the factors.
-    - ranks: shape (configurations,); 1 without such a parameter.
-    - extents: shape (dimensions, configurations).
-    - sizes: by name.
+    - measured: number of configurations that were measured; they come first. Only they determine which factors exist.
+    - ranks: shape (configurations,); 1 if no parameter is the number of ranks.
+    - extents: shape (dimensions, configurations), of the process grid.
+    - sizes: the other parameters, by name.
     """
 
     measured: int
@@ -84,7 +87,10 @@ class Axes:
     sizes: dict[str, Floats]
 
     def extent_name(self, dimension: int) -> str:
-        """Return the name of an extent in formulas: px, py, pz, or p for a chain; (px) if a parameter has this name."""
+        """Return the name of an extent in formulas: px, py, pz; p for a grid of one dimension.
+
+        It is in parentheses, (px), if a parameter has the same name.
+        """
         name = f"p{LETTERS[dimension]}" if len(self.extents) > 1 else "p"
         return f"({name})" if name in self.sizes else name
 
@@ -94,21 +100,24 @@ class Axes:
 
     @property
     def usable_sizes(self) -> dict[str, Floats]:
-        """Return the sizes that vary."""
+        """Return the sizes that vary over the measured configurations."""
         return {name: size for name, size in self.sizes.items() if self.varies(size)}
 
     @property
     def hidden(self) -> tuple[int, ...]:
-        """Return the dimensions of the grid that no measured configuration divides."""
+        """Return the dimensions of the grid whose extent is equal at all measured configurations (usually 1).
+
+        Empty if the number of ranks does not vary.
+        """
         if not self.varies(self.ranks):
             return ()
         return tuple(d for d, extent in enumerate(self.extents) if not self.varies(extent))
 
 
 def axes_of(points: Floats, names: Sequence[str], grid: ProcessGrid | None, measured: int) -> Axes:
-    """Return the columns of configurations under a process grid; None: ranks do not vary.
+    """Return the parameters `names` of points (configurations, parameters) as columns.
 
-    points: shape (configurations, parameters).
+    grid: the process grid; None if no parameter is the number of ranks. measured: see `Axes`.
     """
     ranks = grid.parameter if grid is not None else None
     sizes = {name: points[:, column] for column, name in enumerate(names) if name != ranks}
@@ -120,7 +129,7 @@ def axes_of(points: Floats, names: Sequence[str], grid: ProcessGrid | None, meas
 
 
 def _bits_of(*numbers: float) -> float:
-    """Return the bits of small integers. 0 costs nothing; a sign and a larger value cost more."""
+    """Return the bits of small numbers: 0 for 0, otherwise 1 + 1.5·log2|x|."""
     return sum(1.0 + 1.5 * math.log2(abs(number)) if number else 0.0 for number in numbers)
 
 
@@ -131,9 +140,10 @@ def _factor(
 
 
 def factors_of(axes: Axes) -> list[Factor]:
-    """Return all factors of the grammar over these columns. Their probabilities 2^-bits sum to 1.
+    """Return all factors of the grammar over these columns.
 
-    Functions without a value at a measured configuration, such as logarithms of 0, are left out.
+    The probabilities 2^-bits of all but the products in `_lines` sum to 1. Functions without a finite value at a
+    measured configuration, such as logarithms of 0, are left out.
     """
     every = [*_of_grid(axes), *_of_sizes(axes)]
     found = normalized([factor for factor in every if np.isfinite(factor.values[: axes.measured]).all()])
@@ -141,13 +151,16 @@ def factors_of(axes: Axes) -> list[Factor]:
 
 
 def normalized(factors: Sequence[Factor]) -> list[Factor]:
-    """Return the factors with probabilities that sum to 1. Each factor of a larger grammar therefore costs more."""
+    """Return the factors with bits such that their probabilities 2^-bits sum to 1."""
     total = math.log2(sum(2.0**-factor.bits for factor in factors)) if factors else 0.0
     return [replace(factor, bits=factor.bits + total) for factor in factors]
 
 
 def _lines(axes: Axes, factors: Sequence[Factor]) -> Iterator[Factor]:
-    """Yield pairs of neighbours along one dimension. They are products that cost as much as their factors."""
+    """Yield the numbers of pairs of neighbouring ranks along one dimension, such as (px - 1)·py.
+
+    Their bits are the bits of the product of factors.
+    """
     named = {factor.name: factor for factor in factors}
     letters = [axes.extent_name(d) for d in range(len(axes.extents))]
     for letter in letters:
@@ -186,27 +199,31 @@ def _of_grid(axes: Axes) -> Iterator[Factor]:
         yield _factor("sums", "sum(pd)", extents.sum(axis=0), every, number=1.0)
         yield _factor("sums", "sum(1 - 1/pd)", (1 - inverse).sum(axis=0))
         yield _factor("neighbours", "p·sum(1 - 1/pd)", p * (1 - inverse).sum(axis=0), every, basic=True)
-        yield _factor("ring", "p·sum[pd > 1]", p * (extents > 1).sum(axis=0), every)  # neighbours in a periodic grid
+        # pairs of neighbours in a periodic grid
+        yield _factor("ring", "p·sum[pd > 1]", p * (extents > 1).sum(axis=0), every)
         yield _factor("sums", "sum[pd > 1]", (extents > 1).sum(axis=0).astype(np.float64))
-        around = np.prod(3 * extents - 2, axis=0) - p  # neighbours, including corners
+        around = np.prod(3 * extents - 2, axis=0) - p  # pairs of neighbours, including those at edges and corners
         yield _factor("neighbours", "(prod(3·pd - 2) - p)", around, every, number=1.0, basic=True)
-        owned = np.prod(2 * extents - 1, axis=0) - p  # neighbours, if the lower rank owns shared points
+        owned = np.prod(2 * extents - 1, axis=0) - p  # the same in one direction: the lower rank owns shared points
         yield _factor("neighbours", "(prod(2·pd - 1) - p)", owned, every, number=1.0, basic=True)
         if dimensions > 2:
             pairs = sum((extents[a] * extents[b] for a, b in itertools.combinations(range(dimensions), 2)), 0 * p)
             yield _factor("sums", "sum(pd·pe)", pairs, every, number=2.0)
             across = sum((np.prod(np.delete(extents, d, 0) - 1, axis=0) * extents[d] for d in range(dimensions)), 0 * p)
-            # Neighbours that share an edge only.
+            # pairs of neighbours that only share an edge
             yield _factor("neighbours", "sum((pd - 1)·(pe - 1)·pf)", across, every, number=1.0, basic=True)
 
 
 def hidden_of(axes: Axes) -> list[Factor]:
-    """Return the extents that are equal at all measured configurations."""
+    """Return the extents that are equal at all measured configurations as factors."""
     return [_factor("hidden", axes.extent_name(d), axes.extents[d], frozenset({d})) for d in axes.hidden]
 
 
 def indicators_of(axes: Axes) -> list[Factor]:
-    """Return conditions as columns of 1 and 0, for code that only some configurations execute."""
+    """Return conditions as factors of 1 and 0, for code that only some configurations execute.
+
+    The thresholds are between neighbouring values of the ranks, extents, sizes, and sizes per rank.
+    """
     found = []
     named = [("p", axes.ranks, "[p]")] if axes.varies(axes.ranks) else []
     if len(axes.extents) > 1:
@@ -232,7 +249,7 @@ def _of_sizes(axes: Axes) -> Iterator[Factor]:
         if not axes.varies(axes.ranks):
             continue
         for d, extent in enumerate(axes.extents):
-            # A dimension that no run divides adds a constant. Both alternatives are members of one class.
+            # Also for a hidden dimension, whose factors are proportional to factors without extent: both are possible.
             letter = axes.extent_name(d)
             yield from _shaped(_of_parts(name, size, letter, extent, frozenset({d})), name, letter)
         if len(axes.extents) > 1:
@@ -241,7 +258,7 @@ def _of_sizes(axes: Axes) -> Iterator[Factor]:
 
 
 def _shaped(factors: Iterable[Factor], name: str, letter: str = "") -> Iterator[Factor]:
-    """Yield factors. The shape of a linear form is independent of the names of the size and the extent."""
+    """Yield the factors with their shapes. name, letter: of the size and of the extent in the factors."""
     for factor in factors:
         shape = factor.name.replace(letter, "P") if letter else factor.name
         yield replace(factor, shape=shape.replace(name, "N")) if factor.kind in _LINEAR else factor
@@ -278,7 +295,7 @@ def _of_parts(name: str, size: Floats, letter: str, extent: Floats, covered: fro
             number = _bits_of(slope) + 2 * _bits_of(shift)
             text = f"({name} {_signed(slope, letter)}{f' {_plus(shift)}' if shift else ''})"
             yield _factor("divided form", text, size + slope * extent + shift, covered, number=number)
-    for shift in _SHIFTS:  # the parameter is the size of a part
+    for shift in _SHIFTS:  # the parameter is the size of the part of a rank
         if shift:
             values = size * extent + shift
             yield _factor("joined form", f"({name}·{letter} {_plus(shift)})", values, covered, number=_bits_of(shift))
@@ -308,9 +325,9 @@ def _logarithms(name: str, size: Floats) -> Iterator[Factor]:
 
 
 def _steps(name: str, size: Floats) -> Iterator[Factor]:
-    """Yield the number k of multiplications by a base from 1 to the size, and base^k.
+    """Yield the rounded logarithm k of a size, and base^k.
 
-    Examples: passes of a merge sort, digits of a radix sort, the capacity of a vector that doubles.
+    Examples: k passes of a merge sort, k digits of a radix sort; the capacity 2^k of a vector that doubles.
     """
     for base in _BASES:
         ratio = np.log2(size) / math.log2(base)
@@ -321,10 +338,10 @@ def _steps(name: str, size: Floats) -> Iterator[Factor]:
 
 
 def exponentials(name: str, size: Floats, measured: int) -> Iterator[Factor]:
-    """Yield powers of bases, for a size that is a number of doublings, such as levels or the scale of a graph.
+    """Yield base^size, for a size that is a number of doublings, such as levels or the scale of a graph.
 
-    Such sizes are consecutive whole numbers. Between other sizes the powers differ by so much that a power is a
-    condition on the largest size, which fits any remainder.
+    The measured sizes must be consecutive whole numbers. Otherwise, base^size at the largest size is so much larger
+    than elsewhere that it could explain any deviation there.
     """
     values = np.unique(size[:measured])
     if values.size < _FEWEST_LEVELS or not (np.diff(values) == 1).all():
@@ -336,7 +353,10 @@ def exponentials(name: str, size: Floats, measured: int) -> Iterator[Factor]:
 
 
 def _recursions(name: str, size: Floats, measured: int) -> Iterator[Factor]:
-    """Yield n^log2(c), the work of a function that calls itself c times on half of n, if the sizes double."""
+    """Yield n^log2(c), the work of a function that calls itself c times on half of n.
+
+    Only if all measured sizes are powers of two times the smallest one.
+    """
     doublings = np.log2(size[:measured] / size[:measured].min())
     if not np.array_equal(doublings, np.rint(doublings)):
         return
@@ -345,7 +365,7 @@ def _recursions(name: str, size: Floats, measured: int) -> Iterator[Factor]:
 
 
 def _blocks(name: str, size: Floats, measured: int) -> Iterator[Factor]:
-    """Yield the numbers of whole blocks, and of all blocks, for sizes that are no multiples of the block."""
+    """Yield the number of blocks, rounded up or down, for sizes that are not all multiples of the block."""
     for block in _BLOCKS:
         for side, number in (("ceil", np.ceil(size / block)), ("floor", np.floor(size / block))):
             if number[:measured].min() > 0 and (number * block != size)[:measured].any():
@@ -353,7 +373,7 @@ def _blocks(name: str, size: Floats, measured: int) -> Iterator[Factor]:
 
 
 def _levels(name: str, size: Floats, measured: int) -> Iterator[Factor]:
-    """Yield sums of (m + c)^k over the levels m = 2^l, ..., size/2, size of a multigrid."""
+    """Yield sums of (m + c)^k over the levels m = 2^l, ..., size/2, size of a multigrid, if sizes are powers of two."""
     if size[:measured].min() <= 0:
         return
     top = np.log2(size)

@@ -2,9 +2,9 @@
 """Explain counts by other counts, such as the work of a solver by its number of iterations.
 
 The number of iterations to a tolerance, of probes of a hash table, or of refined cells follows no law of the sizes. But
-the work of one iteration, probe or cell often does. A count without an exact law is therefore tried as a multiple of
-other counts, and as a sum of terms, some of them times other counts. If the runs of one configuration differ, a sum
-must reproduce every single run. The resulting law has the error of the other counts.
+the work per iteration, probe or cell often does. For a count without an exact law, two forms are therefore tried: an
+exact law times another count, and a sum of terms in which some terms are multiplied by another count. If the runs of
+one configuration differ, a sum must reproduce every single run. The resulting law has the error of the other counts.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ from .laws import Case, Laws, Place, times
 from .polynomials import Polynomials
 from .sums import Column, sum_laws
 
-EACH = 6.0  # bits of a reference to another count
-_AROUND = 6  # other counts that are tried
-_TERMS = 60  # cheapest terms of sizes and ranks, for sums
-_FACTORS = 12  # cheapest terms of sizes and ranks, as factors of another count
+EACH = 6.0  # bits for the use of another count
+_AROUND = 6  # largest number of other counts that are tried
+_TERMS = 60  # terms of sizes and ranks with the fewest bits that are used in sums
+_FACTORS = 12  # the same as factors of another count
 
 
 class Grid(Protocol):
-    """One process grid and its laws of the vectors of a program. laws: by vector; columns: terms of sums."""
+    """One process grid, and the laws of the vectors of a program under it.
+
+    laws: by the key of the vector. columns: possible terms of sums. polynomials: families of terms.
+    """
 
     laws: dict[bytes, Laws]
     columns: list[Column]
@@ -38,10 +41,10 @@ class Grid(Protocol):
 
 
 class Exact(Protocol):
-    """A search for the laws that reproduce all counts exactly."""
+    """A function that finds the laws that reproduce all counts exactly."""
 
     def __call__(self, counts: Floats, unit: float) -> Laws | None:
-        """Return the laws of counts, shape (configurations,); None if there are none. unit: greatest common divisor."""
+        """Return the laws of counts (configurations,); None if there are none. unit: their greatest common divisor."""
 
 
 def follow(
@@ -52,12 +55,13 @@ def follow(
     exact: Exact,
     dear: float,
 ) -> None:
-    """Explain vectors without an exact law by the counts around them. The result is in `grid.laws`.
+    """Explain vectors by other vectors. Better laws (fewer bits) replace laws in `grid.laws`.
 
     - distinct: vectors by key, shape (configurations,).
-    - runs: for some vectors, the value of each run, shape (configurations, repetitions); NaN if missing.
-    - around: for some vectors, by key: the vectors of which a vector may be a function, such as visits of the callers.
-    - dear: exact laws with more bits than this compete with the results.
+    - runs: for some vectors, by key, the value of each run, shape (configurations, repetitions); NaN if missing.
+    - around: for some vectors, by key: the vectors of which the vector may be a function, such as visits of callers.
+    - exact: the search for exact laws.
+    - dear: vectors with an exact law of fewer bits than this are left out.
     """
     for key, others in around.items():
         law, counts = grid.laws[key], distinct[key]
@@ -80,7 +84,7 @@ def follow(
 
 
 def _multiple(each: Laws, other: bytes, grid: Grid, more: float) -> Laws:
-    """Return the laws of a count that is a multiple of another count: laws of the quotient, times the other count."""
+    """Return the laws of a count that is another count times the laws `each`. more: additional bits."""
 
     def predict(place: Place) -> Distribution:
         return grid.laws[other].at(place).times(each.predict(place))
@@ -95,7 +99,10 @@ def _multiple(each: Laws, other: bytes, grid: Grid, more: float) -> Laws:
 def _sum(
     key: bytes, others: Sequence[bytes], distinct: Mapping[bytes, Floats], runs: Mapping[bytes, Floats], grid: Grid
 ) -> Laws | None:
-    """Return sums of terms, some of them times other counts, that reproduce every run; None if there are none."""
+    """Return the laws that are sums of terms, some of them times another count; None if there are none.
+
+    They must reproduce every run (`_rows`). Without such a sum, a polynomial is tried.
+    """
     counts, at, beside = _rows(key, others, distinct, runs)
     own = [replace(column, values=column.values[at]) for column in grid.columns[:_TERMS]]
     more = EACH + math.log2(max(len(beside), 1))
@@ -119,9 +126,10 @@ def _polynomial(
 def _rows(
     key: bytes, others: Sequence[bytes], distinct: Mapping[bytes, Floats], runs: Mapping[bytes, Floats]
 ) -> tuple[Floats, NDArray[np.int64], dict[bytes, Floats]]:
-    """Return counts, their configurations, and the other counts there; each of shape (rows,).
+    """Return the counts to reproduce, the indices of their configurations, and the other counts, each (rows,).
 
-    A row is a single run if the runs of its configuration differ, and otherwise a mean.
+    If the runs of some configuration differ, the rows are all different runs, and other counts without values of single
+    runs are left out. Otherwise the rows are the configurations.
     """
     configurations = np.arange(len(distinct[key]))
     means = distinct[key], configurations, {other: distinct[other] for other in others}

@@ -2,8 +2,9 @@
 """Convert the text of laws to terms of models, so that they are printed, compared and stored like all other models.
 
 A law is text in the grammar of `factors.py`, such as 8·(n + 2·px)·(n + 2·py)·[p > 1]. A model is a sum of products of
-powers. The text is parsed, and products of sums are expanded: their terms merge with those of the other loops of a call
-path. Functions that are not powers (largest parts, levels of a multigrid, conditions) become factors of their own.
+powers (pmnf.model). The text is parsed, and products of sums are expanded, so that like terms of several loops of a
+call path are added. Functions that are not powers (largest parts, levels of a multigrid, conditions) become factors of
+the kind `Function`.
 """
 
 from __future__ import annotations
@@ -32,20 +33,21 @@ Form = tuple[float, tuple[Term, ...]]
 
 
 class NotConvertible(Exception):
-    """A law has a function that is not in the grammar of models."""
+    """Raised for a law with a function that models cannot contain. The message is the text of the function."""
 
 
 def terms_of_law(text: str, parameters: Sequence[str], grid: ProcessGrid | None) -> tuple[float, tuple[Term, ...]]:
-    """Return the constant and the terms of a law. Raises NotConvertible.
+    """Return the constant and the terms of a product in a law. Raises NotConvertible.
 
-    grid: the process grid whose extents the law names; None if the number of ranks does not vary.
+    parameters: the names of the parameters of the model. grid: the process grid whose extents the law names; None if
+    the number of ranks does not vary.
     """
     return _Parser(parameters, grid).expanded(text)
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """The factor of each name in an expression."""
+    """The meaning of the names in an expression: the factor of each name."""
 
     names: Mapping[str, Factor]
 
@@ -68,11 +70,11 @@ class _Parser:
         self.scope = _Scope(names)
 
     def expanded(self, text: str) -> tuple[float, tuple[Term, ...]]:
-        """Return the constant and the terms of a law."""
+        """Return the constant and the terms of a product; 1 for the product `UNKNOWN`. Raises NotConvertible."""
         if text == UNKNOWN:
             return 1.0, ()
         plain = _LEVELS.sub(lambda own: f"levels({own[1]}, {own[2]}, {own[3].replace(' ', '')}, {own[4]})", text)
-        for name, other in self.taken.items():  # such an extent is written in parentheses
+        for name, other in self.taken.items():  # an extent with the name of a parameter is written in parentheses
             plain = re.sub(rf"(?<!\w)\({name}\)", other, plain)
         for name, other in self.renamed.items():  # a parameter may have the name of a function
             plain = re.sub(rf"(?<!\w){re.escape(name)}(?![\w(\[])", other, plain)
@@ -85,7 +87,7 @@ class _Parser:
         return collect(0.0, self.value(tree, self.scope))
 
     def value(self, node: ast.expr, scope: _Scope) -> Terms:
-        """Return an expression as a sum of terms."""
+        """Return the value of an expression as a sum of terms. Raises NotConvertible."""
         number = _number(node)
         if number is not None:
             return [Term(number, ())]
@@ -137,7 +139,7 @@ class _Parser:
         return [_power(inside, Fraction(number).limit_denominator(_LARGEST_POWER))]
 
     def _condition(self, condition: ast.Compare, scope: _Scope) -> Terms:
-        """Return the factor [x > 1], [x < 2] = 1 - [x > 1] of a number of ranks, or another condition."""
+        """Return a condition as a sum of terms. For ranks and extents, [x < 2] is 1 - [x > 1]."""
         match condition:
             case ast.Compare(left=ast.Name(id=name) as left, ops=[ast.Lt()], comparators=[ast.Constant(value=2)]):
                 if self._is_ranks(scope.names.get(name)):
@@ -146,7 +148,7 @@ class _Parser:
         return [Term(1.0, (self._several(condition, scope),))]
 
     def _several(self, condition: ast.Compare, scope: _Scope) -> Factor:
-        """Return the factor [x > 1], or another condition."""
+        """Return a condition as a factor: [x > 1] (`Factor.several`), or a function "above" or "below"."""
         match condition:
             case ast.Compare(left=ast.Name(id=name), ops=[ast.Gt()], comparators=[ast.Constant(value=1)]):
                 own = scope.names[name]
@@ -183,7 +185,11 @@ class _Parser:
         raise NotConvertible(f"{function}({ast.unparse(argument)})")
 
     def _over_grid(self, function: str, argument: ast.expr, scope: _Scope) -> Terms:
-        """Return a sum or a product over the dimensions of the grid, or a sum over pairs of them."""
+        """Return a sum or product of `argument` over the dimensions of the grid, or a sum over pairs of dimensions.
+
+        pd is the extent of the dimension. With pe, pairs (d, e) are meant; with pf, f is each dimension in turn, and d
+        and e are the others.
+        """
         names = {node.id for node in ast.walk(argument) if isinstance(node, ast.Name)}
         dimensions = range(len(self.extents))
         chosen: Iterable[tuple[int, ...]] = ((d,) for d in dimensions)
@@ -201,9 +207,9 @@ class _Parser:
 
 
 def per_rank(terms: Iterable[Term], grid: ProcessGrid) -> Terms:
-    """Return terms divided by the number of ranks, with extents in their shortest form.
+    """Return terms divided by the number of ranks p, in their shortest form.
 
-    The product of all extents is p. So n²·px/p is n²/py in two dimensions, and (px - 1)·py/p is (px - 1)/px.
+    The product of all extents is p. In two dimensions, n²·px/p is therefore n²/py, and (px - 1)·py/p is (px - 1)/px.
     """
     inverse = Term(1.0, (Factor(grid.parameter, Fraction(-1)),))
     constant, found = collect(0.0, [_shortest(term.times(inverse), grid) for term in terms])
@@ -211,7 +217,7 @@ def per_rank(terms: Iterable[Term], grid: ProcessGrid) -> Terms:
 
 
 def _shortest(term: Term, grid: ProcessGrid) -> Term:
-    """Return a term with the fewest powers of p and of the extents of its grid."""
+    """Return an equal term with the fewest powers of p and of the extents of its grid."""
     if grid.dimensions == 1:
         return term
     extents = [_extent(grid, d) for d in range(grid.dimensions)]
@@ -273,7 +279,7 @@ def _product(one: Terms, other: Terms) -> Terms:
 
 
 def _power(terms: Terms, exponent: Fraction) -> Term:
-    """Return a power of a product of powers, or of a sum."""
+    """Return a power of a sum of terms: as a product if the sum is one product of powers, else as a function."""
     if not _is_product(terms):
         return Term(1.0, (_function("power", terms, float(exponent)),))
     (term,) = terms
@@ -282,7 +288,7 @@ def _power(terms: Terms, exponent: Fraction) -> Term:
 
 
 def _logarithm(terms: Terms) -> Terms:
-    """Return the logarithm of a product of powers as a sum, or of another sum as a function."""
+    """Return log2 of a sum of terms: as a sum of logarithms if it is one product of powers, else as a function."""
     if not _is_product(terms) or any(own.function for own in terms[0].factors):
         return [Term(1.0, (_function("log2", terms),))]
     (term,) = terms
@@ -291,12 +297,12 @@ def _logarithm(terms: Terms) -> Terms:
 
 
 def _is_product(terms: Terms) -> bool:
-    """Return whether a sum is one product of powers."""
+    """Return whether a sum is a single product of powers."""
     return len(terms) == 1 and not any(f.log or f.shares or f.several or f.steps for f in terms[0].factors)
 
 
 def _function(kind: str, terms: Terms, *numbers: float) -> Factor:
-    """Return a function of a sum of terms. Raises NotConvertible if the sum has no parameter."""
+    """Return a function of a sum of terms as a factor. Raises NotConvertible if the sum contains no parameter."""
     function = Function(kind, tuple(sorted(terms, key=sort_key, reverse=True)), numbers)
     if not function.parameters:
         raise NotConvertible(kind)
@@ -304,10 +310,10 @@ def _function(kind: str, terms: Terms, *numbers: float) -> Factor:
 
 
 def form_of(law: Iterable[tuple[float, str]], names: Sequence[str], grid: ProcessGrid | None, mean: bool) -> Form:
-    """Return the constant and the terms of a law.
+    """Return the constant and the terms of a law. Raises NotConvertible.
 
-    law: coefficients and products; names: the parameters; grid: as in `terms_of_law`; mean: divide by the number of
-    ranks. Raises NotConvertible.
+    law: coefficients and products; names: of the parameters; grid: as in `terms_of_law`; mean: divide by the number of
+    ranks.
     """
     constant, terms = 0.0, list[Term]()
     for coefficient, product in law:
@@ -321,6 +327,6 @@ def form_of(law: Iterable[tuple[float, str]], names: Sequence[str], grid: Proces
 
 
 def _cleaned(coefficient: float) -> float:
-    """Return a coefficient without its rounding error."""
+    """Return a coefficient, rounded if it is a whole number up to rounding errors."""
     near = round(coefficient)
     return float(near) if near and abs(coefficient - near) <= EXACT * abs(near) else coefficient

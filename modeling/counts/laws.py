@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collect the laws (formulas) that explain one count at all configurations, with weights by their bits."""
+"""Collect the laws (formulas) that explain one count at all configurations, with weights 2^-bits.
+
+The bits of a law are -log2 of its prior probability, plus the bits of the deviations of the counts from the law.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +20,21 @@ from .factors import Factor, Floats
 from .prices import PRICES
 from .products import EXACT, WINDOW, FactorClass, Library
 
-ONE = "1"  # the name of the factor that changes nothing
-UNKNOWN = "?"  # the product of a count without a law; its value is the largest count
-NOT_KNOWN = "not known"
-_UNKNOWN_CONDITION = 12.0  # bits of zeros that no condition of the grammar explains
-_MOST_MEMBERS = 12  # members of a class that become separate laws
+ONE = "1"  # the name of the factor 1
+UNKNOWN = "?"  # the product in the terms of a count without a law; its coefficient is the largest count
+NOT_KNOWN = "not known"  # the formula of such a count
+_UNKNOWN_CONDITION = 12.0  # bits for counts of 0 that no condition of the grammar explains
+_MOST_MEMBERS = 12  # largest number of factors of a class that become separate laws
 _MOST_LAWS = 400
-_MOST_CASES = 24  # laws of a vector that `Laws.each` returns
-_MOST_CHOICES, _FEWEST_CHOICES = 600, 12  # combinations of class members; fewer if there are many hidden factors
+_MOST_CASES = 24  # largest number of laws that `Laws.each` returns
+# Combinations of one factor per class and hidden factors; smallest number of combinations of classes among them.
+_MOST_CHOICES, _FEWEST_CHOICES = 600, 12
 DENOMINATORS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512, 1024])
 _NO_RATIONAL = 40.0  # bits of a coefficient without a small denominator
 
 
 def product_text(factors: Iterable[Factor]) -> str:
-    """Return a product of factors as text."""
+    """Return a product of factors as text, with powers of equal factors: "(n + 2)^2·p"."""
     powers: dict[str, int] = {}
     for factor in factors:
         powers[factor.text] = powers.get(factor.text, 0) + 1
@@ -41,24 +45,27 @@ def product_text(factors: Iterable[Factor]) -> str:
 
 
 def structure_bits(factors: Sequence[Factor], dimensions: int) -> float:
-    """Return the bits of a product of factors under a process grid of so many dimensions."""
+    """Return the bits of a product of factors under a process grid of `dimensions` dimensions."""
     bits = sum(factor.bits for factor in distinct(factors)) + PRICES["factor"] * len(factors)
     return bits + sum(PRICES[name] * count for name, count in structure(factors, dimensions).items())
 
 
 def distinct(factors: Sequence[Factor]) -> list[Factor]:
-    """Return the factors, with equal linear forms only once, because programs treat their dimensions alike."""
+    """Return the factors without linear forms that have the shape of an earlier one, such as n + 2·py after n + 2·px.
+
+    Programs usually treat their dimensions alike, so such a repetition has few bits.
+    """
     return [own for k, own in enumerate(factors) if not own.shape or own.shape not in {f.shape for f in factors[:k]}]
 
 
 def structure(factors: Sequence[Factor], dimensions: int) -> dict[str, int]:
-    """Return the penalties of a product beyond the penalties of its factors: name in `PRICES`, and multiplicity.
+    """Return how often each penalty for the structure of a product applies, by its name in `PRICES`.
 
-    - again: linear forms that repeat the form of another factor.
-    - missing: dimensions of the grid that no factor sums over.
-    - twice: dimensions that several factors sum over.
-    - alone: 1 if no factor sums over a dimension.
-    - mixed: 1 if a size is divided along some dimensions only.
+    - again: number of linear forms that repeat the shape of another factor.
+    - missing: number of dimensions of the grid over which no factor is a sum (`Factor.covers`).
+    - twice: number of further factors for dimensions over which a factor already is a sum.
+    - alone: 1 if no factor is a sum over any dimension.
+    - mixed: 1 if a size is divided along some dimensions, but not along a hidden one.
     """
     again = len(factors) - len(distinct(factors))
     covered = [d for factor in factors for d in factor.covers]
@@ -73,21 +80,25 @@ def structure(factors: Sequence[Factor], dimensions: int) -> dict[str, int]:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A configuration at which to predict, under one process grid. values: of all factors and terms, by number."""
+    """A configuration at which to predict, under one process grid.
+
+    values: of all factors and terms there, by their numbers (`_Grid.numbers`).
+    """
 
     values: Floats
 
 
 Predict = Callable[[Place], Distribution]
 Terms = tuple[tuple[float, str], ...]
-"""Coefficients and products; a product that is 1 has no text."""
+"""Pairs (coefficient, product as text); the text of the product 1 may be ""."""
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
     """One of the laws that explain a vector.
 
-    weight: posterior probability; the weights of a vector sum to 1. noise: relative error of the counts.
+    weight: posterior probability, up to a common factor. terms: the formula. value: returns the count at a place.
+    noise: relative standard deviation of the counts from the law; 0 if it is exact.
     """
 
     weight: float
@@ -101,16 +112,18 @@ class Case:
         return formula(self.terms)
 
     def scaled(self, factor: float, weight: float = 1.0) -> Case:
-        """Return the law of `factor` times the counts. Its weight is multiplied by `weight`."""
+        """Return the law of `factor` times the counts, with its weight multiplied by `weight`."""
         terms = tuple((factor * coefficient, product) for coefficient, product in self.terms)
         return Case(weight * self.weight, terms, lambda place: factor * self.value(place), self.noise)
 
 
 @dataclass(frozen=True, eq=False)
 class Laws:
-    """All laws of one vector: their combined description length in bits, and their prediction at a target.
+    """All laws of one vector.
 
-    terms: the terms of the likeliest law. cases: returns the individual laws; None if there is only one.
+    bits: -log2 of the sum of their probabilities. terms: of the likeliest law. exact: whether this law reproduces all
+    counts. predict: returns the distribution of the count at a place. noise: as in `Case`. cases: returns the single
+    laws; None if there is only one.
     """
 
     bits: float
@@ -129,7 +142,7 @@ class Laws:
 
     @property
     def text(self) -> str:
-        """The likeliest law as a formula."""
+        """Return the likeliest law as a formula."""
         return formula(self.terms)
 
     def scaled(self, factor: float) -> Laws:
@@ -147,7 +160,7 @@ class Laws:
         )
 
     def each(self) -> Sequence[Case]:
-        """Return the likeliest of the single laws."""
+        """Return the likeliest single laws, at most _MOST_CASES, with weights that sum to 1."""
         return self._each
 
     @cached_property
@@ -165,20 +178,20 @@ def likeliest(cases: Iterable[Case]) -> list[Case]:
 
 
 def times(one: Case, other: Case) -> Case:
-    """Return the product of two laws that are independent."""
+    """Return the product of two independent laws. Their weights are multiplied."""
     terms = tuple((a * b, "·".join(text for text in (x, y) if text)) for a, x in one.terms for b, y in other.terms)
     noise = max(one.noise, other.noise)
     return Case(one.weight * other.weight, terms, lambda place: one.value(place) * other.value(place), noise)
 
 
 def plus(one: Case, other: Case) -> Case:
-    """Return the sum of two independent laws."""
+    """Return the sum of two independent laws. Their weights are multiplied."""
     terms, noise = one.terms + other.terms, max(one.noise, other.noise)
     return Case(one.weight * other.weight, terms, lambda place: one.value(place) + other.value(place), noise)
 
 
 def formula(terms: Iterable[tuple[float, str]]) -> str:
-    """Return a sum of multiples of products as text."""
+    """Return pairs (coefficient, product) as text, with like products added; NOT_KNOWN if a product is UNKNOWN."""
     together: dict[str, float] = {}
     for coefficient, product in terms:
         name = "" if product == ONE else product
@@ -190,7 +203,7 @@ def formula(terms: Iterable[tuple[float, str]]) -> str:
 
 
 def mixture(laws: Sequence[Laws], softness: float = 1.0) -> Laws:
-    """Return several laws as one: weights are 2^(-bits / softness)."""
+    """Return the laws of several `Laws` of the same vector together, with weights 2^(-bits / softness)."""
     best = min(laws, key=lambda entry: entry.bits)
     if len(laws) == 1:
         return best
@@ -208,7 +221,10 @@ def mixture(laws: Sequence[Laws], softness: float = 1.0) -> Laws:
 
 
 def coefficient_bits(values: Floats, error: float = 1e-9) -> Floats:
-    """Return for each value the bits of the simplest rational number within a relative `error` of the value."""
+    """Return for each value the bits of the simplest fraction within the relative `error`; same shape.
+
+    A value without a fraction of small numbers has _NO_RATIONAL bits.
+    """
     scaled = np.abs(values)[..., None] * DENOMINATORS
     near = np.rint(scaled)
     fits = (near > 0) & (np.abs(scaled - near) <= error * scaled) & (near < 1e9)
@@ -227,9 +243,10 @@ def exact_laws(
 ) -> Laws | None:
     """Return the laws that are products of factors and reproduce the counts; None if there are none.
 
-    counts: shape (measured,). indicators: conditions, for counts that are 0 at some configurations. dimensions: number
-    of dimensions of the process grid. hidden: extents of dimensions that no measured configuration divides. numbers:
-    index of each factor in `Place.values`, by name. unit: coefficients may be simple multiples of it.
+    counts: shape (measured,). library: the factors, for the support of the counts. indicators: conditions, for counts
+    that are 0 at some configurations. dimensions: number of dimensions of the process grid. hidden: extents that are
+    equal at all measured configurations. numbers: index of each factor in `Place.values`, by name. unit: greatest
+    common divisor of the counts; a coefficient that is a simple multiple of it has few bits.
     """
     structure: list[float] = []
     laws: list[tuple[float, tuple[Factor, ...]]] = []
@@ -275,7 +292,10 @@ def exact_laws(
 def alternatives(
     counts: Floats, library: Library, indicators: Sequence[Factor], hidden: Sequence[Factor]
 ) -> Iterator[tuple[float, tuple[Factor, ...], float]]:
-    """Yield all products that reproduce the counts: coefficient, factors, and additional bits."""
+    """Yield the products that reproduce the counts: coefficient, factors, and bits in addition to those of the factors.
+
+    Arguments as in `exact_laws`.
+    """
     support = library.support
     one = np.ones(support.size)
     fitting = [factor for factor in indicators if np.array_equal(factor.values != 0, support)]
@@ -288,9 +308,9 @@ def alternatives(
 
 
 def _choices(classes: tuple[FactorClass, ...], hidden: Sequence[Factor]) -> list[tuple[Factor, ...]]:
-    """Return combinations of one member of each class, with up to two hidden factors.
+    """Return combinations of one factor of each class, each with up to two hidden factors.
 
-    Hidden factors are constant at all measured configurations, so that the counts do not exclude them.
+    Hidden factors are constant at all measured configurations, so the counts do not exclude them.
     """
     members = [entry.members[:_MOST_MEMBERS] for entry in classes]
     plain = sorted(itertools.islice(itertools.product(*members), 4096), key=lambda chosen: sum(m.bits for m in chosen))
@@ -302,10 +322,11 @@ def _choices(classes: tuple[FactorClass, ...], hidden: Sequence[Factor]) -> list
 def _conditions(
     column: Floats, support: NDArray[np.bool_], fitting: Sequence[Factor]
 ) -> list[tuple[tuple[Factor, ...], float]]:
-    """Return conditions that make a product 0 exactly where nothing was counted, with their additional bits.
+    """Return the conditions that make a product 0 where the count is 0, each as factors and additional bits.
 
-    Without a matching condition the result is an empty one with `_UNKNOWN_CONDITION` bits. fitting: conditions that
-    hold where something was counted, and nowhere else.
+    column: values of the product; support: where the count is not 0; fitting: conditions that hold exactly there. If
+    the product is 0 elsewhere anyway, no condition is needed. If no condition fits, the law has _UNKNOWN_CONDITION bits
+    more.
     """
     empty = ~support
     if not empty.any() or np.abs(column[empty]).max() <= EXACT * float(column[support].max()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Return laws as models, with their alternatives, uncertainty and notes."""
+"""Convert laws of counts to models, with their alternatives, uncertainty and notes."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from .formulas import Form, NotConvertible, form_of
 from .predictions import CountModels
 from .unvaried import EXPONENT_DEVIATION, directions
 
-_LEAST_WEIGHT = 0.01  # of an alternative
+_LEAST_WEIGHT = 0.01  # alternatives of smaller weight are left out
 _NEVER_EXECUTED = "measured, but executed in no configuration"
 
 
 def models_of(counts: CountModels, metric: str) -> list[Model | NoModel]:
-    """Return the laws of a metric as models, per call path; NoModel where it was not measured.
+    """Return the model of a metric for each call path; NoModel if it was not measured, or cannot be modeled.
 
-    The value is the median of the laws one step beyond the measurements; the other laws are its alternatives. Values
-    are combined over the ranks as in the experiment.
+    The model is the law whose value at twice the largest parameters is the median of all laws; the other laws are its
+    alternatives. Values are combined over the ranks as in the experiment (mean or sum).
     """
     experiment, converter = counts.experiment, _Converter(counts)
     values = experiment.values[metric]
@@ -47,7 +47,7 @@ def models_of(counts: CountModels, metric: str) -> list[Model | NoModel]:
 
 
 class _Converter:
-    """Converts laws of counts to models, each only once."""
+    """Converts laws of counts to models; equal laws are converted only once."""
 
     def __init__(self, counts: CountModels) -> None:
         self.names, self.points = tuple(counts.experiment.parameters), counts.experiment.points
@@ -56,7 +56,11 @@ class _Converter:
         self._models: dict[object, Model] = {}
 
     def model(self, laws: program.Model, values: Floats, executed: NDArray[np.bool_]) -> Model | NoModel:
-        """Return the laws of a call path as a model. values: (C, R); executed: (C,)."""
+        """Return the model of the laws of a call path.
+
+        values: (C, R), its values at C configurations with up to R repetitions, NaN if missing; executed: (C,), whether
+        the call path was executed there.
+        """
         measured = np.asarray(np.isfinite(values).any(axis=1), dtype=bool)
         if not measured.any():
             return NoModel()
@@ -66,7 +70,7 @@ class _Converter:
         if key not in self._models:
             try:
                 self._models[key] = self._converted(laws, self.points[measured])
-            except NotConvertible as error:  # a parameter has the name of an extent, such as pd
+            except NotConvertible as error:  # for example, if a parameter is called pd
                 return NoModel(f"{error} is not in the grammar of formulas")
         model, means = self._models[key], mean_over_repetitions(values[None])[0]
         notes = dict.fromkeys((*_notes(self.names, self.points, values, measured, executed), *model.notes))
@@ -106,7 +110,7 @@ class _Converter:
         return self._parts[key]
 
     def _median(self, weights: Mapping[Form, float], far: Floats) -> Form:
-        """Return the law whose value at twice the largest measured values is the median. far: shape (parameters,)."""
+        """Return the law whose value at the point `far` (parameters,) is the weighted median."""
         if len(weights) == 1:
             return next(iter(weights))
         values = {form: float(evaluate(self.names, *form, [far.tolist()])[0]) for form in weights}
@@ -121,7 +125,10 @@ class _Converter:
 def _notes(
     names: tuple[str, ...], points: Floats, values: Floats, measured: NDArray[np.bool_], executed: NDArray[np.bool_]
 ) -> tuple[str, ...]:
-    """Return notes on what the measured points (C, m) and values (C, R) leave open."""
+    """Return notes on the questions that the measured points (C, m) and values (C, R) do not answer.
+
+    measured, executed: (C,), where the call path was measured, and executed.
+    """
     used = points[measured & executed]
     notes = [*not_executed(names, points, measured & ~executed)]
     several = [index for index in range(len(names)) if np.unique(used[:, index]).size > 1]
@@ -146,9 +153,10 @@ def _grid_notes(form: Form, grid: ProcessGrid | None) -> tuple[str, ...]:
 
 
 def _covariance(whole: Form, parts: Iterable[tuple[float, Form]], points: Floats) -> tuple[tuple[float, ...], ...]:
-    """Return the covariance of the coefficients of a sum, from the relative error of each part as a whole.
+    """Return the covariance of the coefficients of a sum (`Model.covariance`); () if the sum is exact.
 
-    Further rows are those of growth in directions in which no configuration changed (`Model.covariance`).
+    parts: for each vector in the sum, the relative error, which all its terms share, and its constant and terms. If
+    there are directions of the parameters in which no configuration changed (unvaried.py), rows for exponents follow.
     """
     place = {term.shape: row for row, term in enumerate(whole[1], 1)}
     width, parameters = len(place) + 1, points.shape[1]

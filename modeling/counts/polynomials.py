@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find polynomials that reproduce all counts.
 
-A call path contains many loops, so the sum of their laws has more terms than a search for sums can find. But the terms
-are known: the loops of all ranks over the parts of a domain make Π (N + c·P_d) = Σ c^b · N^(D-b) · e_b iterations, with
-the elementary symmetric functions e_b of the extents P_d of a process grid with D dimensions. All coefficients of such
-a family of terms are solved at once.
+A call path contains many loops, so the sum of their laws has more terms than a search for sums can find. But the
+possible terms are known: nested loops over the parts of a domain of N points per dimension make, summed over the ranks,
+Π (N + c·P_d) = Σ c^b · N^(D-b) · e_b iterations. D is the number of dimensions of the process grid, P_d are its
+extents, and e_b is the elementary symmetric function of the extents: the sum of all products of b of them. All
+coefficients of such a family of terms are solved at once.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ _DEGREES = (1, 2, 3)
 _MOST_TERMS = 20
 _MONOMIAL = 4.0  # bits of a term
 _NEGATIVE = 3.0  # bits of a negative coefficient
-_EXACT = 1e-9
-_DEPENDENT = 1e-7  # relative singular value of families whose terms are dependent
-_SIMPLE = 1e-5  # tolerance of a rational coefficient; the rational itself must reproduce the counts
-_SPARE = 2  # least number of different counts beyond the coefficients
+_EXACT = 1e-9  # relative error up to which a polynomial reproduces the counts
+_DEPENDENT = 1e-7  # terms are linearly dependent if their smallest relative singular value is below this
+_SIMPLE = 1e-5  # a coefficient is replaced by a fraction within this error, if the fractions reproduce the counts
+_SPARE = 2  # there must be this many different counts more than coefficients
 
 
 def monomials_of(axes: Axes) -> dict[tuple[tuple[int, ...], int], Factor]:
-    """Return the terms of all families by the powers of the sizes and the index of the symmetric function."""
+    """Return the terms of all families, each by its key: powers of the sizes, and index b of the symmetric function."""
     one = np.ones_like(axes.ranks)
     sizes = axes.usable_sizes
     symmetric = _symmetric(axes)
@@ -51,13 +52,13 @@ def monomials_of(axes: Axes) -> dict[tuple[tuple[int, ...], int], Factor]:
 
 
 def _degrees(axes: Axes) -> list[int]:
-    """Return the degrees of the families with at most `_MOST_TERMS` terms: one degree of up to 19 sizes."""
+    """Return the degrees of polynomials in the sizes with at most `_MOST_TERMS` terms."""
     sizes = len(axes.usable_sizes)
     return [degree for degree in _DEGREES if sizes and math.comb(sizes + degree, degree) <= _MOST_TERMS]
 
 
 def _symmetric(axes: Axes) -> list[tuple[str, Floats]]:
-    """Return the names and values of the elementary symmetric functions of the extents of the process grid."""
+    """Return the names and values of the elementary symmetric functions e_0 = 1, e_1, … of the extents."""
     extents = list(axes.extents) if axes.varies(axes.ranks) else []
     names = {0: "", 1: "sum(pd)", 2: "sum(pd·pe)"} | {len(extents): "p" if extents else ""}
     result = []
@@ -69,7 +70,10 @@ def _symmetric(axes: Axes) -> list[tuple[str, Floats]]:
 
 @dataclass(eq=False)
 class Polynomials:
-    """The families of terms under one process grid, smallest first. axes: of the measured configurations."""
+    """The families of terms under one process grid.
+
+    axes: the parameters at the measured configurations. numbers: index of each term in `Place.values`, by name.
+    """
 
     axes: Axes
     numbers: Mapping[str, int]
@@ -77,10 +81,11 @@ class Polynomials:
 
     @property
     def families(self) -> Iterator[list[Factor]]:
-        """Return the families of terms that the measured values of each parameter can confirm.
+        """Yield the families of terms that the measured values of the parameters can confirm.
 
-        A family with k powers of a size, or k functions of the ranks, needs k + 1 different values. The terms of loops
-        over a common domain confirm each other, because the power of a size determines the function of the ranks.
+        A family with k powers of a size, or k functions of the ranks, needs k + 1 different values of the parameter.
+        Loops over a common domain need no further numbers of ranks, because the power of the size determines the
+        function of the ranks.
         """
         terms = monomials_of(self.axes)
         last = len(_symmetric(self.axes)) - 1
@@ -90,16 +95,17 @@ class Polynomials:
             small = {key: term for key, term in terms.items() if sum(key[0]) <= degree}
             yield [term for (_, b), term in small.items() if not b]  # the work of one rank
             if last:
-                yield [term for (_, b), term in small.items() if b == last]  # all ranks do the same
-                if degree <= last:  # all ranks share a domain
+                yield [term for (_, b), term in small.items() if b == last]  # each rank does the same work
+                if degree <= last:  # the ranks share the work on a domain
                     yield [term for (powers, b), term in small.items() if b == last - min(sum(powers), last)]
                 if last + 1 < ranks:
                     yield list(small.values())
 
     def find(self, counts: Floats, unit: float) -> Laws | None:
-        """Return the polynomial that reproduces the counts, shape (measured,); None if there is none.
+        """Return the law that is a polynomial and reproduces the counts (measured,); None if there is none.
 
-        unit: greatest common divisor of the counts; coefficients may be simple multiples of it.
+        Counts that are 0 somewhere have none. unit: greatest common divisor of the counts; a coefficient that is a
+        simple multiple of it has few bits.
         """
         if not counts.all():
             return None
@@ -111,9 +117,10 @@ class Polynomials:
         return None
 
     def find_with(self, counts: Floats, at: Integers, other: Floats, law: Callable[[], Laws]) -> Laws | None:
-        """Return a polynomial plus a polynomial times another count that reproduce the counts; None if there are none.
+        """Return laws of the form polynomial + polynomial · other count; None if none reproduces the counts.
 
-        counts, other: shape (rows,); at: their configurations; law: returns the laws of the other count.
+        counts, other: shape (rows,); at: (rows,), the indices of their configurations; law: returns the laws of the
+        other count.
         """
         if not counts.all():
             return None
@@ -127,7 +134,10 @@ class Polynomials:
         return None
 
     def _usable(self, most: int) -> list[tuple[list[Factor], Floats]]:
-        """Return the families with at most so many terms and independent columns, with an orthonormal basis each."""
+        """Return the families of at most `most` linearly independent terms, smallest first.
+
+        Each comes with an orthonormal basis (configurations, terms) of its columns.
+        """
         if most not in self._bases:
             found = []
             for terms in sorted(self.families, key=len):
@@ -166,9 +176,10 @@ class Polynomials:
 
 
 def _solved(counts: Floats, columns: Floats, unit: float) -> Floats | None:
-    """Return simple rational coefficients with which a sum of columns reproduces the counts; None if there are none.
+    """Return coefficients (terms,), simple fractions, with which the columns reproduce the counts; None without any.
 
-    columns: shape (terms, rows). The result is 0 for terms that are not needed.
+    columns: shape (terms, rows). unit: the coefficients may also be simple fractions times this number. They are 0 for
+    terms that are not needed.
     """
     table = (columns / counts).T
     solution, *_ = np.linalg.lstsq(table, np.ones(len(counts)), rcond=None)

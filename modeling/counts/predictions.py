@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predict effort and communication of an experiment, per call path, by the laws of its counts."""
+"""Predict the counts of an experiment (effort and communication) for each call path, by the laws of its vectors."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from .unvaried import EXPONENT_DEVIATION, distance
 from .vectors import Vectors, vectors_of
 
 _FEWEST = 3  # least number of configurations
-_LOWEST, _MIDDLE, _HIGHEST = 0.05, 0.5, 0.95
-_NORMAL = 1.645  # standard deviations at the ends of an interval of 90 %
-_WORK = ("instructions", "blocks", "visits")  # metrics of the cost of a run; the first available one is used
+_LOWEST, _MIDDLE, _HIGHEST = 0.05, 0.5, 0.95  # levels of quantiles
+_NORMAL = 1.645  # the 90 % interval of a normal distribution ends at this number of standard deviations
+_WORK = ("instructions", "blocks", "visits")  # metrics of the work of a run; the first available one is used
 
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A class of blocks of a call path, such as a loop body.
+    """A class of basic blocks of a call path that are executed equally often, such as a loop body.
 
-    each: value of the metric per execution; model: of the number of executions, summed over the ranks.
+    path: number of the call path. place: where it is in the source. each: value of the metric per execution. model: of
+    the number of executions, summed over the ranks.
     """
 
     path: int
@@ -44,9 +45,9 @@ class Loop:
 
 @dataclass(eq=False)
 class CountModels:
-    """The counts of an experiment. The first access models all of them together.
+    """The models of all counts of an experiment. The first access fits all of them together.
 
-    ranks: the parameter that is the number of ranks; None if there is none, or if it does not vary.
+    ranks: name of the parameter that is the number of ranks; None if there is none, or if it does not vary.
     """
 
     experiment: Experiment
@@ -54,7 +55,7 @@ class CountModels:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Return the metrics that are counts and add up over ranks."""
+        """Return the metrics that are counts and are summed over locations."""
         known, values = self.experiment.metrics.items(), self.experiment.values
         return tuple(
             name for name, metric in known if metric.is_effort and metric.over_locations == "sum" and name in values
@@ -66,7 +67,7 @@ class CountModels:
 
     @cached_property
     def _found(self) -> list[Model]:
-        """Return the models of all vectors. Vectors that were measured at the same configurations share a program."""
+        """Return the models of all vectors. Vectors that were measured at equal configurations are fitted together."""
         vectors, found = self._vectors, dict[int, Model]()
         groups: dict[bytes, list[int]] = {}
         for number in range(len(vectors.counts)):
@@ -77,10 +78,10 @@ class CountModels:
         return [found[number] for number in range(len(vectors.counts))]
 
     def _fitted(self, numbers: Sequence[int]) -> list[Model]:
-        """Return the models of vectors that were measured at the same configurations."""
+        """Return the models of the vectors with these numbers, which were measured at the same configurations."""
         experiment, vectors = self.experiment, self._vectors
         there = vectors.measured.get(numbers[0], np.ones(len(experiment.points), dtype=bool))
-        if not there.any():  # nothing was measured, so there is nothing to predict
+        if not there.any():  # nothing was measured: any configurations do
             there = ~there
         place = {number: row for row, number in enumerate(numbers)}
         return fit(
@@ -95,7 +96,7 @@ class CountModels:
 
     @cached_property
     def models(self) -> dict[str, list[Model]]:
-        """Return the model of each metric, per call path. Counts are sums over the ranks."""
+        """Return for each metric the models of all call paths. They model sums over the ranks."""
         found = self._found
         if not found:
             return {name: [] for name in self.metrics}
@@ -112,7 +113,10 @@ class CountModels:
         return self._vectors.unusable[metric].get(path)
 
     def loops(self, metric: str) -> list[Loop]:
-        """Return the loops that contribute to a metric. Loops at the same line with the same law are merged."""
+        """Return the loops that contribute to a metric; [] if classes of blocks are not known.
+
+        Loops of a call path at the same line with the same law are merged.
+        """
         classes = self._vectors.classes
         if classes is None or metric not in classes.effort:
             return []
@@ -126,10 +130,10 @@ class CountModels:
         return list(together.values())
 
     def predict(self, point: Mapping[str, float], metric: str) -> tuple[Prediction, ...]:
-        """Return the predictions of a metric per call path, combined over ranks as in the experiment.
+        """Return the prediction of a metric for each call path, combined over ranks as in the experiment.
 
-        The value is the median of the laws, and the interval has 90 % of their weight. It is wider if parameters change
-        in a direction in which no configuration changed.
+        The value is the median of the laws, and the interval contains 90 % of their weight. The interval is wider if
+        the point differs from the measured ones in a direction in which no configuration changed (unvaried.py).
         """
         place = [float(point[name]) for name in self.experiment.parameters]
         share = 1.0 / float(self._ranks_of(np.array([place]))[0])
@@ -144,7 +148,10 @@ class CountModels:
         return tuple(result)
 
     def deciding(self, point: Mapping[str, float], metric: str) -> Deciding | None:
-        """Return the run that distinguishes laws of a metric that disagree at a point; None if they agree."""
+        """Return the run that distinguishes the laws of a metric that disagree at a point; None if they agree.
+
+        Counts of the laws are combined over ranks as in the experiment.
+        """
         names = list(self.experiment.parameters)
         place = tuple(float(point[name]) for name in names)
         work = next((name for name in _WORK if name in self.models), metric)
@@ -161,24 +168,27 @@ class CountModels:
         return self.models[metric][path].exact
 
     def can_confirm(self, metric: str, path: int, terms: int) -> bool:
-        """Return whether at least one count of a call path confirms a sum of this number of terms."""
+        """Return whether a law of `terms` terms for a call path is confirmed by at least one count.
+
+        A sum needs more different counts than its coefficients (terms and constant).
+        """
         values = mean_over_repetitions(self.experiment.values[metric][path])
         return terms < 2 or np.unique(values[values > 0]).size > terms + 1
 
     def text(self, metric: str, path: int) -> str:
-        """Return the likeliest law of a call path as a formula."""
+        """Return the likeliest law of a call path as a formula, combined over ranks as in the experiment."""
         model = self.models[metric][path]
         return self._written(model.terms, model.program.leading(model.parts).grid)
 
     @property
     def per_rank(self) -> bool:
-        """Return whether the values are means over the ranks, so that laws are divided by their number."""
+        """Return whether values are means over a varying number of ranks, so that laws are divided by this number."""
         return self.experiment.over_ranks == "mean" and self.ranks is not None
 
     def _written(self, law: Terms, grid: ProcessGrid | None) -> str:
         """Return a law as a formula, divided by the number of ranks if the values are means.
 
-        A law that is not in the grammar of formulas stays as it is.
+        If models cannot contain the law, the formula is that of the sum over the ranks.
         """
         try:
             return plain(*form_of(law, self.experiment.parameters, grid, self.per_rank))
@@ -186,14 +196,14 @@ class CountModels:
             return formula(law)
 
     def _ranks_of(self, points: FloatArray) -> FloatArray:
-        """Return the ratio of a sum over the ranks to the value of a configuration."""
+        """Return for each point the ratio of the sum over the ranks to the value in the experiment."""
         if self.ranks is None or not self.per_rank:
             return np.ones(len(points))
         return np.asarray(points[:, list(self.experiment.parameters).index(self.ranks)], dtype=np.float64)
 
 
 def _whole(count: float) -> float:
-    """Return a count without its rounding error, so that an exact law predicts a whole number."""
+    """Return a count, rounded if it is a whole number up to rounding errors; NaN if it is not finite."""
     if not math.isfinite(count):
         return math.nan
     near = round(count)
@@ -201,7 +211,11 @@ def _whole(count: float) -> float:
 
 
 def count_models(experiment: Experiment) -> CountModels | None:
-    """Return the models of counts of an experiment; None if no count adds up over ranks, or with too few points."""
+    """Return the models of the counts of an experiment.
+
+    None if values are maxima over the ranks, with fewer than _FEWEST configurations, for parameters that are not
+    positive, or without counts.
+    """
     positive = bool((experiment.points > 0).all())
     if experiment.over_ranks == "max" or experiment.configurations < _FEWEST or not positive:
         return None

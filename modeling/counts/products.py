@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find products of factors that reproduce a vector (one count at all configurations) exactly.
 
-The logarithm of a product is a sum. A random projection of the centred logarithms turns each factor into one number,
-and constant coefficients vanish. A product of factors is proportional to the counts only if the sum of their numbers is
-the number of the counts. A product of two factors is therefore a search in the sorted sums of pairs, and a product of
-four is one search per pair. The search treats all functions alike and supports any set of configurations. Each product
-that is found is verified.
+The logarithm of a product is the sum of the logarithms of its factors. The logarithms of a factor at all
+configurations, minus their mean, are projected on one random direction. This turns each factor into one number, on
+which constant coefficients have no effect. A product of factors is proportional to the counts only if the sum of their
+numbers equals the number of the counts. Products of two factors are therefore found by a binary search in the sorted
+sums of all pairs, products of four by one such search for each pair of further factors. Any functions and any set of
+configurations are possible. Each product that is found is verified.
 
-Factors that are proportional at all configurations with a count form one class. The counts do not determine which
-member is correct, so predictions keep all members.
+Factors that are proportional to each other at all configurations where the count is not 0 (the support) form one class.
+The counts do not determine which member of a class is correct, so predictions keep all members.
 """
 
 from __future__ import annotations
@@ -23,22 +24,23 @@ from numpy.typing import NDArray
 
 from .factors import GRID, Factor, Floats
 
-EXACT = 1e-10  # relative rounding error of counts
-WINDOW = 20.0  # bits by which an alternative may exceed the best product
-_TOLERANCE = 1e-10  # tolerance of projections
+EXACT = 1e-10  # relative error up to which a law reproduces counts
+WINDOW = 20.0  # alternatives with so many bits more than the best one are left out
+_TOLERANCE = 1e-10  # difference up to which projections are equal
 _SEED = 1
-_MOST_FACTORS = 220  # cheapest classes, for products of two and more factors
+_MOST_FACTORS = 220  # number of classes with the fewest bits that are in products of two and more factors
 _MOST_UNSEEN = 8
-_MOST_FOUND = 40  # most products
+_MOST_FOUND = 40  # largest number of products
 
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class FactorClass:
-    """A class of factors that are proportional on the support, cheapest first.
+    """A class of factors that are proportional to each other on the support.
 
-    column: values of the cheapest factor on the support; bits: -log2 of the sum of the probabilities of the members.
+    members: fewest bits first; column: values of the first member on the support; bits: -log2 of the sum of the
+    probabilities of the members.
     """
 
     column: Floats
@@ -48,21 +50,24 @@ class FactorClass:
 
 @dataclass(eq=False)
 class Library:
-    """The classes of factors on one support: the configurations where a count is not 0. support: shape (measured,)."""
+    """The classes of factors on one support: a mask (measured,) of the configurations where a count is not 0."""
 
     factors: Sequence[Factor]
     support: NDArray[np.bool_]
 
     @cached_property
     def projection(self) -> Floats:
-        """Return random weights of the configurations of the support. Their sum is 0."""
+        """Return the random direction, shape (support,); the sum of its components is 0."""
         count = int(self.support.sum())
         weights = np.random.default_rng(_SEED).normal(size=self.support.size)[:count]
         return np.asarray(weights - weights.mean(), dtype=np.float64)
 
     @cached_property
     def unseen(self) -> tuple[Factor, ...]:
-        """Return functions of the process grid that are constant on the support but not everywhere, cheapest first."""
+        """Return functions of the process grid that are constant on the support but not everywhere, fewest bits first.
+
+        They may be factors of a law, too, because the counts do not exclude them.
+        """
         found = [
             factor
             for factor in self.factors
@@ -75,7 +80,7 @@ class Library:
 
     @cached_property
     def classes(self) -> tuple[FactorClass, ...]:
-        """Return the classes of factors that are positive on the support, cheapest first, without the constant."""
+        """Return the classes of factors that are positive and not constant on the support, fewest bits first."""
         groups: dict[bytes, list[Factor]] = {}
         for factor in self.factors:
             values = factor.values[self.support]
@@ -104,7 +109,10 @@ class Library:
 
     @cached_property
     def pairs(self) -> tuple[Floats, Integers, Integers]:
-        """Return the sums of the projections of two classes, ascending, and these classes. A class may occur twice."""
+        """Return the sums of the projections of all pairs of classes, ascending, and the numbers of the two classes.
+
+        Both may be the same class.
+        """
         few = min(len(self.classes), _MOST_FACTORS)
         first, second = np.triu_indices(few)
         sums = self.numbers[first] + self.numbers[second]
@@ -112,7 +120,10 @@ class Library:
         return sums[order], first[order], second[order]
 
     def find(self, counts: Floats) -> list[tuple[FactorClass, ...]]:
-        """Return products that are proportional to the counts, shape (support,), cheapest first."""
+        """Return the products of classes that are proportional to the counts (support,), fewest bits first.
+
+        Constant counts have the empty product only. Products of four classes are searched if fewer give none.
+        """
         if np.ptp(counts) <= EXACT * counts.max():
             return [()]
         if not self.classes:
@@ -138,7 +149,10 @@ class Library:
         return bool(np.ptp(ratio) <= EXACT * ratio.max())
 
     def _candidates(self, wanted: float, size: int) -> Iterator[tuple[int, ...]]:
-        """Yield the classes of products of `size` factors whose projection is the wanted number, cheapest first."""
+        """Yield the numbers of `size` classes whose projections have the sum `wanted`.
+
+        For sizes 3 and 4, the classes with the fewest bits come first.
+        """
         if size == 1:
             near = np.flatnonzero(np.abs(self.numbers - wanted) <= _TOLERANCE)
             yield from ((int(k),) for k in near)

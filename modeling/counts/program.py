@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model all counts of a program together.
 
-A vector is one count of a call path at all configurations, summed over the ranks. Equal vectors are modeled once. All
-vectors share one process grid.
+A vector is one count of a call path at all configurations, summed over the ranks. Vectors that are equal up to a factor
+are modeled once. All vectors share one process grid. Which grid the program uses is usually not known, so several grids
+have weights (posterior probabilities).
 """
 
 from __future__ import annotations
@@ -32,19 +33,19 @@ DIMENSIONS = (1, 2, 3)
 _PRIOR = {1: 0.0, 2: 1.0, 3: 1.0}  # prior bits in favour of grids, by number of dimensions
 _RULE = "balanced"
 _KNOWN = 20.0  # bits in favour of a grid that the program created or the user declared
-_LIKELY = 2.0  # bits in favour of grids that fit the messages, if the number of dimensions is ambiguous
-_POWERS = 5.0  # bits in favour of a grid if all numbers of ranks are squares (cubes), as users choose for such grids
-_SHARE = 0.3  # weight of the evidence of one vector, because the vectors of a program are dependent
-_FREE = 8.0  # bits by which a vector may contradict the common grid before it gets separate weights
-_ALIKE = 3.0  # differences of laws up to these bits are no evidence
-_TURNED = 2.0  # bits against grids with ascending extents (2x3), but p x 1 if p is prime
-_MOST_BITS = 60.0
-_CHEAP = 12.0  # with products of at most these bits, no sums are tried
+_LIKELY = 2.0  # bits in favour of grids that fit the messages, if several numbers of dimensions do
+_POWERS = 5.0  # bits in favour of 2 (3) dimensions if all numbers of ranks are squares (cubes)
+_SHARE = 0.3  # weight of the evidence of one vector for a grid, because the vectors of a program are dependent
+_FREE = 8.0  # a grid with so many bits more than the best one for some vector gets a smaller weight in its sums
+_ALIKE = 3.0  # smaller differences of bits between grids are no evidence
+_TURNED = 2.0  # bits against grids with ascending extents, such as 2x3, and px1 for prime p
+_MOST_BITS = 60.0  # exact laws with fewer bits are tried as terms of sums
+_CHEAP = 12.0  # if a product has fewer bits, no exact sums are tried
 _DEAR = 45.0  # exact laws with more bits compete with sums
-_LAWLESS = 16.0  # bits against counts without a law
+_LAWLESS = 16.0  # additional bits of counts that are described without a law
 _LARGEST = 2.0**53  # largest exact count
-_SPREADS = (0.0, -0.25, -0.5, -0.75)  # standard error as a power of the mean
-_MOST_CASES = 20  # laws of a sum of vectors under one grid that become alternatives of a formula
+_SPREADS = (0.0, -0.25, -0.5, -0.75)  # powers of the mean to which relative standard errors may be proportional
+_MOST_CASES = 20  # largest number of laws of a sum of vectors under one grid (`Model.cases`)
 _EXPLAINED = 160  # largest number of vectors with exact laws that are tried as terms of sums
 
 
@@ -58,9 +59,9 @@ class Alternative:
 
 
 class _Ordered:
-    """The laws of a multiple of a vector, ordered by their values at a place.
+    """The laws of `factor` times a vector, in the order of their values at a place.
 
-    reached: share of the weights at or below each law.
+    reached: for each law, the sum of the weights up to and including it.
     """
 
     def __init__(self, cases: Sequence[Case], factor: float, place: Place) -> None:
@@ -69,7 +70,7 @@ class _Ordered:
         self.reached = np.cumsum([case.weight for case in order])
 
     def at(self, share: float) -> Case:
-        """Return the law that is this quantile."""
+        """Return the law at which the sum of the weights reaches `share`."""
         return self.cases[min(int(np.searchsorted(self.reached, share)), len(self.cases) - 1)]
 
 
@@ -81,7 +82,7 @@ class Model:
     parts: tuple[tuple[bytes, float], ...]
 
     def at(self, point: Sequence[float]) -> Distribution:
-        """Return the count at a point (one value per parameter)."""
+        """Return the distribution of the count at a point (one value per parameter), summed over the ranks."""
         return self.program.predict(self.parts, tuple(map(float, point)))
 
     @property
@@ -105,10 +106,11 @@ class Model:
         return tuple(term for law, factor in self._laws for term in law.scaled(factor).terms)
 
     def cases(self, point: Sequence[float]) -> list[Alternative]:
-        """Return laws of the sum that have the quantiles of its prediction at a point (one value per parameter).
+        """Return laws of the sum whose values at a point are the quantiles of the prediction there.
 
-        The dependence of the vectors is not known, so each law combines the laws that are the same quantile of each
-        vector, as `Distribution.together` does with values.
+        How the laws of different vectors depend on each other is not known. Each law of the sum therefore consists of
+        the laws that are the same quantile of each vector, as `Distribution.together` does with values. point: one
+        value per parameter.
         """
         found = []
         for number, share in self.program.shares(self.parts):
@@ -141,7 +143,11 @@ class Model:
 
 @dataclass(eq=False)
 class _Grid:
-    """One process grid, and the laws of the vectors of a program under it."""
+    """One process grid, and the laws of the vectors of a program under it.
+
+    points: (configurations, parameters), measured. names: of the parameters. grid: None if no parameter is the number
+    of ranks. numbers: index of each factor and term in `Place.values`, by name. laws: by key of the vector.
+    """
 
     points: Floats
     names: Sequence[str]
@@ -171,19 +177,19 @@ class _Grid:
 
     @property
     def visible(self) -> bytes:
-        """Return the extents that vary over the measured configurations."""
+        """Return a key of the extents that vary over the measured configurations."""
         extents = self.axes.extents
         return np.array([extent for extent in extents if self.axes.varies(extent)]).tobytes()
 
     def library(self, support: NDArray[np.bool_]) -> Library:
-        """Return the classes of factors that are proportional at the configurations of `support`."""
+        """Return the classes of factors for counts that are not 0 in the mask `support` (configurations,)."""
         key = support.tobytes()
         if key not in self.libraries:
             self.libraries[key] = Library(self.factors, support)
         return self.libraries[key]
 
     def predict(self, key: bytes, point: tuple[float, ...]) -> Distribution:
-        """Return the count of a vector at a point under this grid."""
+        """Return the distribution of the count of a vector at a point under this grid."""
         return self.laws[key].at(self.place(point))
 
     def place(self, point: tuple[float, ...]) -> Place:
@@ -203,14 +209,17 @@ class _Grid:
 
 @dataclass(eq=False)
 class Program:
-    """The laws of all counts of a program, by grid. weights: the posterior of the grids."""
+    """The laws of all counts of a program, by the number of the process grid.
+
+    weights: the posterior probabilities of the grids.
+    """
 
     grids: Mapping[int, _Grid]
     weights: Mapping[int, float]
     _known: dict[tuple[tuple[tuple[bytes, float], ...], tuple[float, ...]], Distribution] = field(default_factory=dict)
 
     def predict(self, parts: Sequence[tuple[bytes, float]], point: tuple[float, ...]) -> Distribution:
-        """Return the distribution of a sum of multiples of vectors at a point."""
+        """Return the distribution of Σ factor · vector at a point. parts: pairs (key of the vector, factor)."""
         asked = (tuple(parts), point)
         if asked not in self._known:
             shares = [(self.grids[d], weight) for d, weight in self.shares(parts)]
@@ -226,9 +235,10 @@ class Program:
         return self.grids[max(self.shares(parts), key=lambda entry: entry[1])[0]]
 
     def shares(self, parts: Sequence[tuple[bytes, float]]) -> list[tuple[int, float]]:
-        """Return the grids of a sum with their weights.
+        """Return the numbers of the grids with their weights for a sum of vectors; small weights are left out.
 
-        These are the weights of the program. A grid that fits the counts of this sum badly gets a smaller weight.
+        The weights are those of the program, but smaller for a grid under which a vector of the sum has many more bits
+        than under its best grid. They do not sum to 1.
         """
         against = dict.fromkeys(self.grids, 0.0)
         for key, _ in parts:
@@ -250,13 +260,13 @@ def fit(
     within: Sequence[Sequence[int]] = (),
     runs: Mapping[int, Floats] = MappingProxyType({}),
 ) -> list[Model]:
-    """Return the models of all vectors.
+    """Return the model of each vector.
 
-    - points: shape (configurations, parameters).
+    - points: shape (configurations, parameters), positive. names: of the parameters.
     - vectors: counts summed over the ranks, shape (configurations,).
     - ranks: name of the parameter that is the number of ranks; None if there is none.
     - known: possible process grids, likeliest first.
-    - within: for each vector, the indexes of vectors of which it may be a function, such as visits of the callers.
+    - within: for each vector, the indices of vectors of which it may be a function, such as visits of the callers.
     - runs: for some vectors, by index: the value of each run, shape (configurations, repetitions); NaN if missing.
     """
     points = np.asarray(points, dtype=np.float64)
@@ -288,7 +298,7 @@ def fit(
 def _primitive(vector: Floats) -> tuple[Floats, float]:
     """Return the vector divided by the greatest common divisor of its counts, and the divisor.
 
-    The divisor is 1 if the counts are no integers.
+    The divisor is 1 if the counts are no integers, too large to be exact, or all 0.
     """
     whole = np.rint(vector)
     if not whole.any() or np.abs(vector - whole).max() > 1e-6 or whole.max() > _LARGEST:
@@ -298,10 +308,11 @@ def _primitive(vector: Floats) -> tuple[Floats, float]:
 
 
 def _standard_errors(runs: Floats) -> Floats | None:
-    """Return the relative standard error of the mean of each configuration, shape (configurations,).
+    """Return the relative standard errors of the means of configurations, shape (configurations,).
 
-    The errors are proportional to a power of the mean: 0 for a constant relative error, -1/2 for independent random
-    events. None if no repetitions differ. runs: shape (configurations, repetitions).
+    None if no repetitions differ. The errors are assumed to be proportional to a power of the mean; the power of
+    _SPREADS with the largest likelihood is used. Power 0 is a constant relative error, -1/2 is that of counts of
+    independent random events. runs: shape (configurations, repetitions), NaN if missing.
     """
     number = np.isfinite(runs).sum(axis=1)
     mean = np.nansum(runs, axis=1) / np.maximum(number, 1)
@@ -328,7 +339,7 @@ def _laws(counts: Floats, grid: _Grid, unit: float, errors: Floats | None) -> La
         return Laws(1.0, (), True, lambda place: Distribution(0.0))
     raw = float(np.log2(1.0 + counts).sum())
     exact = _exact(grid, counts, unit)
-    # The bits of the counts without a law. A common factor of all counts is no evidence for a law.
+    # The bits of the counts if each is written as a number. A common divisor of all counts is no evidence for a law.
     alone = float(np.log2(1.0 + counts / unit).sum()) + _LAWLESS
     if exact is not None and exact.bits < min(alone - WINDOW / 2, max(_DEAR, 0.3 * raw)):
         return exact
@@ -361,9 +372,9 @@ def _bits(laws: Laws) -> float:
 
 
 def _conditional(counts: Floats, grid: _Grid, errors: Floats | None) -> Laws | None:
-    """Return sums times a condition such as [p > 1]; None if no condition fits.
+    """Return laws of the form sum · condition, such as [p > 1], for code that only some configurations execute.
 
-    They are for code that only some configurations execute.
+    None if no count is 0, or no condition fits.
     """
     support = counts > 0
     fitting = [c for c in grid.indicators if not c.values[~support].any() and c.values[support].all()]
@@ -405,7 +416,7 @@ def _unknown(counts: Floats, raw: float) -> Laws:
 
 
 def _combine(distinct: Mapping[bytes, Floats], grid: _Grid) -> None:
-    """Explain vectors without an exact law by sums of vectors that have one."""
+    """Replace laws in `grid.laws` by exact sums of other vectors that have exact laws, if such a sum has fewer bits."""
     explained = sorted(
         (key for key, law in grid.laws.items() if law.exact and law.bits < _MOST_BITS and distinct[key].any()),
         key=lambda key: grid.laws[key].bits,
@@ -429,7 +440,11 @@ def _combine(distinct: Mapping[bytes, Floats], grid: _Grid) -> None:
 def _candidates(
     points: Floats, names: Sequence[str], ranks: str | None, known: Sequence[ProcessGrid]
 ) -> list[tuple[ProcessGrid | None, float]]:
-    """Return the possible process grids of a program, with the bits in favour of each."""
+    """Return the possible process grids of a program, with the prior bits in favour of each.
+
+    ranks: name of the parameter that is the number of ranks, None if there is none; the only grid is then None. known:
+    grids that the program created, the user declared, or the messages fit.
+    """
     if ranks is None:
         return [(None, 0.0)]
     p = points[:, list(names).index(ranks)]
@@ -452,10 +467,10 @@ def _candidates(
 
 
 def _turned(grid: ProcessGrid, ranks: Floats) -> str | None:
-    """Return the rule of grids with ascending extents, but p x 1 if p is prime.
+    """Return the rule of grids with ascending extents, such as 2x3, and px1 for prime p.
 
-    Return None if this rule gives the same grids as `grid` at all measured numbers of ranks. Some programs split the
-    longer side until each part is at most as wide as high; this gives such grids.
+    Some programs divide the longer side of a domain until each part is at most as wide as high, which gives such grids.
+    None if the grids at all measured numbers of ranks equal those of `grid`, up to the order of the dimensions.
     """
     numbers = sorted({int(p) for p in ranks.tolist() if float(p).is_integer()})
     primes = [p for p in numbers if p > 1 and all(p % d for d in range(2, math.isqrt(p) + 1))]
@@ -467,12 +482,12 @@ def _turned(grid: ProcessGrid, ranks: Floats) -> str | None:
 
 
 def _weights(grids: Mapping[int, _Grid], distinct: Mapping[bytes, Floats], prior: Sequence[float]) -> dict[int, float]:
-    """Return the posterior of the grids. prior: bits in favour of each."""
+    """Return the posterior probabilities of the grids by their numbers. prior: bits in favour of each."""
     score = dict(enumerate(prior))
     seen = {number: grid.visible for number, grid in grids.items()}
     for key in distinct:
         bits = {number: grid.laws[key].bits for number, grid in grids.items()}
-        # Only exact laws distinguish grids with the same extents at all measured configurations.
+        # If grids have the same varying extents at all measured configurations, only exact laws distinguish them.
         for number, grid in grids.items():
             if not grid.laws[key].exact:
                 bits[number] = min(bits[other] for other in grids if seen[other] == seen[number])
@@ -486,6 +501,6 @@ def _weights(grids: Mapping[int, _Grid], distinct: Mapping[bytes, Floats], prior
 
 
 def _are_powers(ranks: Floats, power: int) -> bool:
-    """Return whether there are three or more numbers of ranks, and all are squares (power 2) or cubes (power 3)."""
+    """Return whether there are at least three numbers of ranks, and all are squares (power 2) or cubes (power 3)."""
     roots = np.rint(ranks ** (1 / power))
     return len(set(ranks.tolist())) > 2 and bool((roots**power == ranks).all())

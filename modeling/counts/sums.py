@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find sums of one to three terms with an estimated relative error, for counts that no single product explains.
 
-A term is a product of a function of the sizes and a function of the ranks, or an explained count of the same program.
-All pairs of terms are compared at once by their inner products. A third term is added to the best pairs.
+A term is a product of a function of the sizes and a function of the ranks, or another count of the same program that
+has a law. The errors of all pairs of terms are computed at once from their inner products. A third term is added to the
+best pairs. Column: the values of a term at the measured configurations.
 """
 
 from __future__ import annotations
@@ -21,26 +22,28 @@ from .factors import Axes, Factor, Floats, exponentials
 from .laws import Case, Laws, Place, Predict, coefficient_bits, likeliest, mixture, plus
 from .products import EXACT
 
-SOFTNESS = 3.0  # the weights are 2^(-bits / SOFTNESS), because the errors of counts are dependent
+SOFTNESS = 3.0  # the weights of laws are 2^(-bits / SOFTNESS), because the errors of counts are dependent
 _POWERS = {0: 0.0, 1: 1.5, 2: 1.5, 3: 1.5, 0.5: 5.0, 1.5: 5.0, 2.5: 6.0, 4: 5.0, -1: 8.0}  # power of a size: bits
 _EXPONENTIAL = 8.0  # bits of 2^N
 _NEGATIVE = 4.0  # bits of a negative coefficient
-_WINDOW = 20.0
-_PAIRS = 24  # most pairs that are solved
-_SEEN = 3  # least number of configurations where a term is not 0; fewer do not determine its form
+_WINDOW = 20.0  # laws with so many bits more than the best one are left out
+_PAIRS = 24  # largest number of pairs that are solved
+_SEEN = 3  # a term must be above 0 at so many configurations, otherwise they do not determine its form
 _MOST_TERMS, _MOST_SIZE_TERMS = 8000, 600  # more than all terms of five parameters
 _MOST_COLUMNS = 200
-_KEPT = 12
-_FEWEST = {2: 2, 3: 4}  # a sum needs more configurations than this, by number of terms
+_KEPT = 12  # largest number of sums that become laws
+_FEWEST = {2: 2, 3: 4}  # a sum of 2 (3) terms needs more configurations than this
+# A normal distribution as seven values, in standard deviations, with weights.
 _NORMAL = np.array([-1.645, -0.9, -0.4, 0.0, 0.4, 0.9, 1.645])
 _WEIGHTS = np.array([0.1, 0.15, 0.15, 0.2, 0.15, 0.15, 0.1])
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A term of a sum.
+    """A possible term of a sum.
 
-    values: shape (measured,); bits: bits of its structure; predict: value elsewhere; cases: returns its possible forms.
+    bits: without those of its coefficient. values: shape (measured,). predict: returns the distribution of its value at
+    a place. cases: returns its possible forms as laws; they are proportional at the measured configurations.
     """
 
     name: str
@@ -51,7 +54,10 @@ class Column:
 
 
 def terms_of(axes: Axes) -> list[Factor]:
-    """Return products of a function of the sizes and a function of the ranks; of many, the cheapest."""
+    """Return the products of a function of the sizes and a function of the ranks.
+
+    At most _MOST_TERMS, with the fewest bits.
+    """
     pairs = list(itertools.product(_size_terms(axes), _rank_shapes(axes)))
     if len(pairs) > _MOST_TERMS:
         pairs = sorted(pairs, key=lambda pair: pair[0].bits + pair[1].bits)[:_MOST_TERMS]
@@ -63,9 +69,9 @@ def terms_of(axes: Axes) -> list[Factor]:
 
 
 def columns_of(terms: Sequence[Factor], numbers: Mapping[str, int]) -> list[Column]:
-    """Return terms as columns. Terms that are proportional at the measured configurations form one column.
+    """Return terms as columns, fewest bits first. Terms that are proportional to each other form one column.
 
-    numbers: index of each term, by name.
+    numbers: index of each term in `Place.values`, by name.
     """
     groups: dict[bytes, list[Factor]] = {}
     for term in terms:
@@ -182,39 +188,42 @@ def sum_laws(
 
 @dataclass(frozen=True, eq=False)
 class _Data:
-    """Counts and their relative standard errors from repetitions, each of shape (measured,)."""
+    """Counts, and their relative standard errors from repetitions (None: unknown), each of shape (measured,)."""
 
     counts: Floats
     errors: Floats | None
 
     @cached_property
     def error(self) -> float:
-        """Return the geometric mean of the errors."""
+        """Return the geometric mean of the relative errors; 0 if they are unknown."""
         return 0.0 if self.errors is None else float(np.exp(np.log(self.errors).mean()))
 
     @cached_property
     def apart(self) -> Floats:
-        """Return the errors relative to their geometric mean, shape (measured,)."""
+        """Return the errors divided by their geometric mean, shape (measured,); 1 if they are unknown."""
         return np.ones(self.counts.size) if self.errors is None else self.errors / self.error
 
     @cached_property
     def size(self) -> Floats:
-        """Return the unit of the residual of each count, shape (measured,)."""
+        """Return the number by which the residual of each count is divided, shape (measured,).
+
+        It is the count, at least 1, times `apart`.
+        """
         return np.asarray(np.maximum(self.counts, 1.0) * self.apart)
 
     @cached_property
     def distinct(self) -> int:
-        """Return the number of different counts except 0. Equal counts do not confirm a law."""
+        """Return the number of different counts above 0, because equal counts do not confirm a law."""
         return np.unique(self.counts[self.counts > 0]).size
 
     @cached_property
     def floor(self) -> float:
-        """Return the least variance of relative errors, from rounding and from differences between runs."""
+        """Return the smallest possible variance of relative errors, due to rounding and to differences between runs."""
         rounding = 0.3 * np.exp(np.mean(np.log(1.0 / self.size)))
         return float(rounding**2 + self.error**2)
 
     def bits(self, variance: Floats) -> Floats:
-        """Return for each variance of the relative errors of a law the bits of the counts, given this law."""
+        """Return the bits of the counts given a law, for each variance of relative errors of the law; same shape."""
         measured = self.counts.size
         spread = 0.5 * measured * np.log2(2 * np.pi * np.e * np.maximum(variance, self.floor))
         return np.asarray(np.maximum(float(np.log2(self.size).sum()) + spread, 0.0))
@@ -222,12 +231,15 @@ class _Data:
 
 @lru_cache(8)
 def _pairs(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return all pairs of this number of columns."""
+    """Return all pairs of `count` columns, as two arrays of their numbers."""
     return np.triu_indices(count, 1)
 
 
 def _sets(table: Floats, bits: Floats, data: _Data, exact_only: bool) -> list[NDArray[np.int64]]:
-    """Return the sets of one, two and three columns that are worth solving, each of shape (sets, terms)."""
+    """Return the sets of one, two and three columns with the fewest bits, arrays (sets, terms) of their numbers.
+
+    table: (columns, measured), the columns divided by `data.size`; bits: (columns,).
+    """
     measured = data.counts.size
     norm = np.sqrt((table**2).sum(axis=1))
     norm[norm == 0] = np.inf
@@ -277,7 +289,7 @@ def _sets(table: Floats, bits: Floats, data: _Data, exact_only: bool) -> list[ND
 def _solved(
     data: _Data, columns: Sequence[Column], chosen: NDArray[np.int64], table: Floats, exact_only: bool
 ) -> list[Laws]:
-    """Solve sets of columns, shape (sets, terms), and compute their bits."""
+    """Return the laws of sets of columns, shape (sets, terms), by least squares, each with its bits."""
     counts, size = data.counts, data.size
     measured, terms = counts.size, chosen.shape[1]
     if not len(chosen):
@@ -311,7 +323,7 @@ def _solved(
 
 
 def _cases(columns: Sequence[Column], members: Sequence[int], solution: Floats, noise: float) -> list[Case]:
-    """Return the laws of a sum of columns, one per combination of their forms."""
+    """Return the laws of a sum of columns: the likeliest combinations of their forms."""
     found = [Case(1.0, (), lambda place: 0.0, noise)]
     for k, coefficient in zip(members, solution.tolist(), strict=True):
         own = [case.scaled(coefficient) for case in likeliest(columns[k].cases())]

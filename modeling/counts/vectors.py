@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collect the vectors of an experiment: counts at all configurations. Metrics of call paths are sums of vectors."""
+"""Collect the vectors of an experiment: counts at all configurations, summed over the ranks.
+
+A metric of a call path is a sum of vectors. The vectors are the executions of classes of basic blocks if these are
+known (class_vectors.py), otherwise the metric itself.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +16,22 @@ from numpy.typing import NDArray
 from ..class_vectors import ClassVectors
 from ..experiment import CallTree, Experiment, FloatArray, mean_over_repetitions
 
-_CALLERS = 3  # number of callers whose visits a count may follow
+_CALLERS = 3  # a count may be a function of the visits of its call path and the callers, so many in total
 _LARGEST = 1e60  # larger numbers are no counts
 _ROUNDING = 1e-9  # relative rounding error of sums over classes
 
 
 @dataclass(eq=False)
 class Vectors:
-    """Vectors: counts summed over the ranks, each of shape (configurations,).
+    """The vectors of an experiment. A vector is given by its number, its place in `counts`.
 
-    - within: for each vector, others of which it may be a function: visits of its call path, of the callers, of the
-      callees, and of earlier callees of its caller, and the class around it.
-    - runs: by vector, the value of each run, shape (configurations, repetitions).
-    - parts: metric → for each call path, the vectors of its sum and their multiplicities.
-    - unusable: metric → for some call paths, the reason why their counts cannot be modeled.
-    - measured: for vectors that were not measured at all configurations: where they were, (configurations,).
+    - counts: each of shape (configurations,), 0 where nothing was measured.
+    - within: for each vector, the vectors of which it may be a function: visits of its call path, of the callers, of
+      the callees, and of earlier callees of its caller, and the class that contains it.
+    - runs: for some vectors, the value of each run, shape (configurations, repetitions); NaN if missing.
+    - parts: by metric, for each call path: pairs (factor, vector) whose sum is the metric.
+    - unusable: by metric, for some call paths, the reason why their counts cannot be modeled.
+    - measured: for vectors that were not measured at all configurations: a mask (configurations,) of where they were.
     - classes: the classes whose executions are the first vectors; None if there are none.
     """
 
@@ -40,9 +45,10 @@ class Vectors:
 
 
 def vectors_of(experiment: Experiment, metrics: Collection[str], ranks: FloatArray) -> Vectors:
-    """Return the vectors of metrics that are counts. ranks: factors of the values, shape (configurations,).
+    """Return the vectors of metrics that are counts.
 
-    Metrics of the pass are sums over the classes of a call path, if the classes are known and account for all counts.
+    ranks: (configurations,), the factors that convert values of the experiment to sums over the ranks. Metrics that the
+    compiler pass counts are sums over the classes of a call path, if the classes are known and account for all counts.
     Every other metric has one vector per call path.
     """
     with np.errstate(over="ignore", invalid="ignore"):
@@ -92,13 +98,13 @@ def vectors_of(experiment: Experiment, metrics: Collection[str], ranks: FloatArr
 
 
 def _without_tiny(counts: FloatArray, missing: float = 0.0) -> FloatArray:
-    """Return counts with 0 for positive numbers that are no counts, and `missing` where nothing was measured."""
+    """Return counts with 0 for numbers too close to 0 to be counts, and `missing` where nothing was measured."""
     usable = np.isfinite(counts)
     return np.where(usable, np.where(usable & (np.abs(counts) < 1.0 / _LARGEST), 0.0, counts), missing)
 
 
 def _unusable(counts: FloatArray) -> dict[int, str]:
-    """Return why the counts of some call paths (paths, configurations) cannot be modeled."""
+    """Return the reasons why counts (paths, configurations) cannot be modeled, for the call paths that have one."""
     with np.errstate(invalid="ignore"):
         negative = (counts < 0).any(axis=1)
         large = (np.isinf(counts) | (np.abs(counts) > _LARGEST)).any(axis=1)
@@ -107,9 +113,10 @@ def _unusable(counts: FloatArray) -> dict[int, str]:
 
 
 def _near(tree: CallTree, path: int, visits: Mapping[int, int]) -> tuple[list[int], list[int]]:
-    """Return the vectors of visits near a call path: of the call path and its callers; of other call paths.
+    """Return the vectors of visits near a call path, in two lists: of itself and its callers; of others.
 
-    The others are its callees, and earlier callees of its caller.
+    The others are its callees, and the earlier callees of its caller, the last one first. visits: the vector of visits
+    of each call path that has one.
     """
     if not visits:
         return [], []
@@ -120,9 +127,10 @@ def _near(tree: CallTree, path: int, visits: Mapping[int, int]) -> tuple[list[in
 
 
 def _explained(measured: FloatArray, classes: ClassVectors, counts: FloatArray, each: FloatArray) -> NDArray[np.bool_]:
-    """Return whether the classes of each call path account for all counts, shape (paths,).
+    """Return for each call path (paths,) whether its classes account for all counts of a metric.
 
-    measured: shape (paths, configurations).
+    measured: (paths, configurations); counts: (classes, configurations), executions; each: (classes,), value of the
+    metric per execution.
     """
     sums = np.zeros(measured.shape)
     np.add.at(sums, classes.callpath, counts * each[:, None])

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The efficiency hierarchy of the POP methodology: how well a parallel program uses its processors."""
+"""Compute efficiencies by the POP methodology (Performance Optimisation and Productivity).
+
+They show how well a parallel program uses its processors. A scope is a call path with everything below it; the last
+scope is the whole program.
+"""
 
 from __future__ import annotations
 

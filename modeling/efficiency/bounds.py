@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic with intervals, shape (3, scopes): value, lower end, upper end. NaN: not determined."""
+"""Arithmetic with intervals of positive numbers, shape (3, scopes): value, lower end, upper end. NaN: not determined.
+
+Errors of operands are independent: the distances of the ends from the values add like standard deviations. In products
+and ratios, these distances are differences of logarithms.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,12 @@ from ..experiment import FloatArray
 
 
 def exact(values: FloatArray) -> FloatArray:
-    """Return exactly known numbers: both ends equal the value."""
+    """Return intervals of exactly known numbers (scopes,), whose ends equal the value."""
     return np.stack([values, values, values])
 
 
 def ratio(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return one / other with independent relative errors; NaN if a value is NaN or other is 0."""
+    """Return one / other; NaN if a value is not finite, or other is 0."""
     value = _quotient(one[0], other[0])
     below = np.hypot(_log(one[0], one[1]), _log(other[2], other[0]))
     above = np.hypot(_log(one[2], one[0]), _log(other[0], other[1]))
@@ -23,7 +27,7 @@ def ratio(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def product(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return one · other with independent relative errors."""
+    """Return one · other."""
     value = one[0] * other[0]
     below = np.hypot(_log(one[0], one[1]), _log(other[0], other[1]))
     above = np.hypot(_log(one[2], one[0]), _log(other[2], other[0]))
@@ -32,7 +36,7 @@ def product(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def total(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return one + other with independent errors."""
+    """Return one + other; the lower end is at least 0."""
     value = one[0] + other[0]
     below = np.hypot(one[0] - one[1], other[0] - other[1])
     above = np.hypot(one[2] - one[0], other[2] - other[0])
@@ -40,7 +44,7 @@ def total(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def at_most_one(factor: FloatArray) -> FloatArray:
-    """Return a factor with value and ends limited to 1."""
+    """Return an interval with its value and ends limited to 1."""
     return np.minimum(factor, 1.0)
 
 

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The factors of the efficiency of each scope of a run.
+"""The factors of the efficiency of each scope (call path with everything below it) of a run.
 
 Sources: POP (Performance Optimisation and Productivity), "Metrics for MPI programs" and the multiplicative model of
-hybrid programs. Per scope, with T the elapsed time of the slowest rank:
+hybrid programs. Useful time is computation outside of MPI and OpenMP operations. Per scope, with T the elapsed time of
+the slowest rank, T ideal the elapsed time on a network without transfer times, and mean and maximum over the
+processors:
 
     parallel efficiency = load balance · communication efficiency = mean useful / T
     load balance = mean useful / maximum of useful,  communication efficiency = maximum of useful / T
     communication efficiency = serialization · transfer = (max useful / T ideal) · (T ideal / T)
 
-For hybrid programs, parallel efficiency = MPI efficiency · OpenMP efficiency. MPI efficiency and its factors count all
-time outside of MPI as useful. OpenMP efficiency and its factors are the quotients of the factors of all threads and the
-factors of MPI.
+For hybrid programs (MPI and threads), parallel efficiency = MPI efficiency · OpenMP efficiency. MPI efficiency and its
+factors count all time outside of MPI as useful. OpenMP efficiency and its factors are the factors of all threads
+divided by the factors of MPI.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from .bounds import exact, product, ratio
 
 @dataclass(frozen=True)
 class Factor:
-    """A factor of the hierarchy. parent: the factor above it."""
+    """A factor of the hierarchy. parent: name of the factor of which it is a factor; None: it is not part of one."""
 
     name: str
     title: str
@@ -58,29 +60,32 @@ HIERARCHY = (
 """All factors in the order of a table. In hybrid programs serialization and transfer belong to MPI communication."""
 
 NOT_SEPARATED = "not separated"
-"""Reason for missing serialization and transfer: the waiting in collective operations was not measured."""
+"""Reason for missing serialization and transfer: waiting in collective operations was not separated from transfer."""
 
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """Factors of scopes by name: value, lower end and upper end, shape (3, scopes); NaN: not determined.
+    """The factors of all scopes, by name.
 
-    The ends differ from the value if the times of single ranks are unknown or predicted. missing: reasons for missing
-    factors, by factor.
+    values: arrays (3, scopes) of value, lower end and upper end; NaN: not determined. The ends differ from the value if
+    the times of single ranks are unknown or predicted. missing: for some missing factors, the reason.
     """
 
     values: Mapping[str, FloatArray]
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, name: str, scope: int = -1) -> tuple[float, float, float]:
-        """Return value, lower and upper end of a factor; NaN if it is missing. Scope -1: the program."""
+        """Return value, lower and upper end of a factor in a scope; NaN if it is missing. Scope -1 is the program."""
         if name not in self.values:
             return math.nan, math.nan, math.nan
         value, low, high = self.values[name][:, scope].tolist()
         return value, low, high
 
     def joined(self, other: Mapping[str, FloatArray]) -> Factors:
-        """Return these factors with the factors of the computation, and with the global efficiency if possible."""
+        """Return these factors together with `other` factors of the same scopes.
+
+        The global efficiency is added if the computation scalability is known.
+        """
         found = {**self.values, **other}
         if "computation" in other:
             found["global"] = product(found["parallel"], other["computation"])
@@ -90,8 +95,9 @@ class Factors:
 def parallel_factors(run: RunTimes, ideal: FloatArray | None = None) -> Factors:
     """Return the parallel efficiency of each scope of a run, and its factors.
 
-    ideal: elapsed seconds of each scope on a simulated ideal network. Without it they are computed from the measured
-    waiting, if waiting was measured in all operations of the scope.
+    ideal: (scopes,), elapsed seconds in a simulation without latency and with infinite bandwidth. None: computed from
+    the measured waiting. Without waiting in collective operations, serialization and transfer are then missing for
+    scopes with such operations.
     """
     elapsed = run.elapsed.low
     mean, most = run.useful_sum / run.processors, run.most_useful
@@ -119,7 +125,7 @@ def parallel_factors(run: RunTimes, ideal: FloatArray | None = None) -> Factors:
 
 
 def openmp_factors(values: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    """Return the factors of OpenMP: factors of all threads divided by factors of MPI."""
+    """Return the factors of OpenMP: the factors of all threads divided by the factors of MPI."""
     return {f"omp_{name}": ratio(values[name], values[f"mpi_{name}"]) for name in _OF_BOTH if name in values}
 
 
@@ -129,7 +135,11 @@ _OF_BOTH = ("parallel", "load_balance", "communication")
 def _balance(
     prefix: str, mean: FloatArray, most: tuple[FloatArray, FloatArray], elapsed: FloatArray
 ) -> dict[str, FloatArray]:
-    """Return load balance and communication efficiency from the mean and the bounds of the largest time."""
+    """Return load balance and communication efficiency, with names that begin with `prefix`.
+
+    mean: (scopes,), mean useful seconds; most: lower and upper bounds of the largest useful seconds of a rank; elapsed:
+    (scopes,), seconds.
+    """
     bounds = _bounds(most, elapsed)
     return {
         f"{prefix}load_balance": ratio(exact(mean), bounds),
@@ -138,6 +148,9 @@ def _balance(
 
 
 def _bounds(most: tuple[FloatArray, FloatArray], elapsed: FloatArray) -> FloatArray:
-    """Return the largest time of a rank: the middle of its bounds, limited to the elapsed time."""
+    """Return the largest time of a rank as an interval (3, scopes). Its value is the middle of its bounds.
+
+    For the value, the bounds are limited to the elapsed time.
+    """
     low, high = most
     return np.stack([(np.minimum(low, elapsed) + np.minimum(high, elapsed)) / 2.0, low, high])

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Split the loss of a run (elapsed time minus ideal time) into exact parts of call paths.
+"""Divide the lost time of a run (elapsed time minus ideal time) among its call paths. The parts add up exactly.
 
-T is the elapsed time, r the rank with most time outside of MPI; means are over all ranks (or threads):
+T is the elapsed time. The ideal time is the useful time of the reference run (scaling.py) per processor. r is the rank
+with the most time outside of MPI. Useful time is computation outside of MPI and OpenMP; means are over all ranks:
 
     T - ideal = sum over call paths of
         load balance     time of r minus the mean over ranks, outside of MPI
@@ -23,10 +24,10 @@ from .scaling import Scaling, weight
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """Seconds of the elapsed time of a run that call paths lose, exclusive, shape (call paths,).
+    """Exclusive seconds that each call path loses, shape (call paths,), by cause (see above).
 
-    rank: the slowest rank outside of MPI. elapsed: seconds. rest: lost seconds without a call path, if the slowest rank
-    ends before the last one.
+    rank: the rank with the most time outside of MPI. elapsed: seconds of the run. rest: lost seconds that belong to no
+    call path, because this rank ends before the last one.
     """
 
     rank: int
@@ -39,7 +40,7 @@ class Losses:
 
     @property
     def total(self) -> FloatArray:
-        """Return the seconds that each call path loses, shape (call paths,)."""
+        """Return the seconds that each call path loses in total, shape (call paths,). Negative: it is faster."""
         return self.load_balance + self.communication + self.threads + self.computation
 
     @property
@@ -49,13 +50,13 @@ class Losses:
 
     @property
     def largest(self) -> list[int]:
-        """Call paths that lose time, the largest loss first."""
+        """Return the numbers of the call paths that lose time, the largest loss first."""
         total = self.total
         return [int(path) for path in np.argsort(-total, kind="stable") if total[path] > 0.0]
 
 
 def losses(run: RunTimes, scaling: Scaling) -> Losses | None:
-    """Return the losses of the call paths of a run; None if the times of single ranks are unknown."""
+    """Return the losses of a run relative to its reference; None if the times of single ranks are unknown."""
     rank = run.slowest
     if rank is None or run.time.values is None:
         return None

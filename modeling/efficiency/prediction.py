@@ -2,7 +2,8 @@
 """Predict efficiencies at a point from models of time and effort.
 
 The models of the mean over ranks give the mean useful time. The models of the slowest rank (in each run, the rank with
-most time outside of MPI) give the largest useful time and the elapsed time (its computation and its time in MPI).
+the most time outside of MPI) give the largest useful time, and the elapsed time as its time outside of and in MPI.
+Intervals have the shape (3, scopes), as in bounds.py.
 """
 
 from __future__ import annotations
@@ -25,10 +26,9 @@ def predicted_factors(
 ) -> Factors:
     """Return the parallel efficiency of each scope at a point, and its factors.
 
-    like: any run of the experiment; only its call tree and the kinds of its call paths are used. mean, slowest: by
-    metric, the evaluated models of the mean over ranks and of the slowest rank. Without models of waiting, or if
-    waiting was not separated, serialization and transfer are missing. Without models of `thread_time`, ranks have one
-    thread.
+    like: any run of the experiment, for its call tree and the kinds of its call paths. mean, slowest: by metric, the
+    models of the mean over ranks and of the slowest rank, evaluated at the point. threads: per rank. Serialization and
+    transfer are missing without models of waiting. Without models of `thread_time`, ranks count as having one thread.
     """
     most = _scopes(like.tree, slowest["time"], ~like.mpi)
     transfers = _scopes(like.tree, slowest["time"], like.mpi)
@@ -61,7 +61,7 @@ def predicted_factors(
 
 
 def predicted_work(like: RunTimes, mean: Mapping[str, Evaluation], ranks: int, threads: int) -> Work:
-    """Return the work of all processors at a point, from models of the mean over ranks."""
+    """Return the work of all processors at a point, from models of the mean over ranks by metric."""
     times = mean["thread_time"] if "thread_time" in mean and threads > 1 else mean["time"]
     counts = {
         name: ranks * _scopes(like.tree, evaluation, like.useful_paths)
@@ -72,18 +72,21 @@ def predicted_work(like: RunTimes, mean: Mapping[str, Evaluation], ranks: int, t
 
 
 def _share(part: FloatArray, rest: FloatArray) -> FloatArray:
-    """Return part / (part + rest), with its interval from the interval of rest / part."""
+    """Return part / (part + rest). The interval is computed from that of rest / part."""
     other = ratio(rest, part)
     return 1.0 / (1.0 + other[[0, 2, 1]])
 
 
 def _with_value(factor: FloatArray, value: FloatArray) -> FloatArray:
-    """Return a factor with another value (at most 1), and its interval extended to contain the value."""
+    """Return a factor with another value (at most 1), and with ends that contain it and are at most 1."""
     return np.stack([value, np.minimum(factor[1], value), np.maximum(np.minimum(factor[2], 1.0), value)])
 
 
 def _scopes(tree: CallTree, evaluation: Evaluation, paths: NDArray[np.bool_]) -> FloatArray:
-    """Return the sum of predictions of some call paths over each scope, without call paths outside of the program."""
+    """Return the sums (3, scopes) of the exclusive predictions of the call paths in a mask, over each scope.
+
+    The start and the end of MPI, and predictions that are not finite, are left out. Errors are independent.
+    """
     parts = np.array([(one.value, one.lower, one.upper) for one in evaluation.exclusive]).reshape(-1, 3).T
     chosen = paths & ~tree.start_and_end & np.isfinite(parts[0])
     value, low, high = np.where(chosen, parts, 0.0)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computation scalability: useful work of a run relative to the run with the fewest processors of its series.
+"""Computation scalability: useful time of a run relative to the run with the fewest processors of its series.
 
-W is 1 for strong scaling and the number of processors for weak scaling; U, I and C are the useful seconds, instructions
-and cycles of all processors together:
+U is the useful time (outside of MPI and OpenMP) of all processors together. W is the expected relative work: 1 for
+strong scaling, the number of processors for weak scaling.
 
     computation scalability = (U reference / W reference) / (U / W) = instruction · IPC · frequency scaling
 
-Without cycles, instructions per second are used for IPC · frequency. If the processor did not count instructions,
-effort replaces them.
+Instruction scaling compares the numbers of instructions, IPC scaling the instructions per cycle, frequency scaling the
+cycles per second. Without cycles, instructions per second are used for IPC · frequency. If the processor did not count
+instructions, effort replaces them.
 """
 
 from __future__ import annotations
@@ -25,23 +26,23 @@ from .bounds import exact, ratio
 
 Kind = Literal["strong", "weak", "none"]
 KINDS = ("auto", "strong", "weak")
-_HALF = 0.5  # exponent of the total work in the processors: 0 in strong scaling, 1 in weak scaling
+_HALF = 0.5  # limit of the exponent with which total work grows with processors: 0 in strong, 1 in weak scaling
 
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """The reference of a run. kind: "none" if the reference is the run itself or has as many processors."""
+    """The reference of a run, and the kind of scaling; "none" if both have the same number of processors."""
 
     kind: Kind
     reference: RunTimes
 
 
 def scalings(runs: Sequence[RunTimes], wanted: str = "auto") -> list[Scaling]:
-    """Return the reference of each run of an experiment, with one run per configuration.
+    """Return the reference of each run: the run with the fewest processors of its series.
 
-    Runs that differ only in the number of processors form a series. If no two runs do, and all have different numbers
-    of processors, all runs form one series. wanted: "strong", "weak", or "auto" (weak if the total work grows like the
-    number of processors).
+    runs: one per configuration of an experiment. Runs that differ only in the number of processors form a series. If no
+    two runs do, and all have different numbers of processors, all runs form one series. wanted: "strong", "weak", or
+    "auto": weak if the total work grows with an exponent of at least 1/2 of the processors.
     """
     keys = _keys(runs)
     found = []
@@ -56,7 +57,10 @@ def scalings(runs: Sequence[RunTimes], wanted: str = "auto") -> list[Scaling]:
 
 
 def resource_parameters(runs: Sequence[RunTimes]) -> dict[str, str]:
-    """Return the parameters that equal a size of each run: name → "ranks", "threads" or "processors"."""
+    """Return the parameters whose value is a number of processors in all runs, by name.
+
+    Each has the kind of its number: "ranks", "processors" (ranks · threads) or "threads" (per rank).
+    """
     found = {}
     for name in runs[0].point if runs else ():
         for size in ("ranks", "processors", "threads"):
@@ -67,7 +71,7 @@ def resource_parameters(runs: Sequence[RunTimes]) -> dict[str, str]:
 
 
 def size_at(runs: Sequence[RunTimes], point: Mapping[str, float]) -> tuple[int, int]:
-    """Return the number of ranks and of threads per rank at a point.
+    """Return the number of ranks, and of threads per rank, at a point.
 
     If no parameter gives a number, it is the number of the run with the fewest processors.
     """
@@ -78,10 +82,11 @@ def size_at(runs: Sequence[RunTimes], point: Mapping[str, float]) -> tuple[int, 
 
 
 def reference_at(runs: Sequence[RunTimes], point: Mapping[str, float]) -> RunTimes | dict[str, float]:
-    """Return the reference of a point: the run with the fewest processors of the same series.
+    """Return the reference of a point: a run, or a point that must be predicted.
 
-    If no run differs only in processors, it is the run with the fewest processors if all runs are one series. Otherwise
-    it is the point with the smallest measured number of processors, which must be predicted.
+    It is the run with the fewest processors among the runs that differ only in the number of processors. Without such
+    runs, it is the run with the fewest processors if all runs form one series. Otherwise it is the point itself with
+    the numbers of processors of that run.
     """
     resources = resource_parameters(runs)
     fewest = min(runs, key=lambda run: (run.processors, run.ranks))
@@ -94,7 +99,7 @@ def reference_at(runs: Sequence[RunTimes], point: Mapping[str, float]) -> RunTim
 
 
 def _keys(runs: Sequence[RunTimes]) -> list[tuple[float, ...]]:
-    """Return a key for the series of each run."""
+    """Return a key for each run; runs of one series have equal keys."""
     resources = resource_parameters(runs)
     points = [tuple(run.point.values()) for run in runs]
     keys = [tuple(value for name, value in run.point.items() if name not in resources) for run in runs]
@@ -106,7 +111,10 @@ def _keys(runs: Sequence[RunTimes]) -> list[tuple[float, ...]]:
 
 
 def kind_of(wanted: str, done: float, at_reference: float, times: float) -> Kind:
-    """Return the kind of scaling. done, at_reference: total work; times: ratio of the processors to the reference."""
+    """Return the kind of scaling of a run. wanted: "strong", "weak" or "auto".
+
+    done, at_reference: total work of the run and of the reference; times: ratio of their numbers of processors.
+    """
     if times == 1.0:
         return "none"
     if wanted in ("strong", "weak"):
@@ -117,15 +125,15 @@ def kind_of(wanted: str, done: float, at_reference: float, times: float) -> Kind
 
 
 def weight(kind: Kind, processors: int) -> float:
-    """Return the expected relative work of a run (W)."""
+    """Return the expected relative work W of a run."""
     return float(processors) if kind == "weak" else 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """The work of all processors of a run outside of MPI and OpenMP by scope: useful seconds and counts.
+    """The work of all processors of a run together outside of MPI and OpenMP, by scope.
 
-    All arrays have shape (3, scopes). counts: by metric.
+    useful: seconds. counts: instructions, cycles or effort, by metric. All arrays have shape (3, scopes).
     """
 
     processors: int
@@ -144,7 +152,10 @@ def work_of(run: RunTimes) -> Work:
 
 
 def computation_factors(work: Work, reference: Work, kind: Kind) -> dict[str, FloatArray]:
-    """Return the computation scalability of each scope and its factors, each of shape (3, scopes)."""
+    """Return the computation scalability of each scope and its factors by name, each of shape (3, scopes).
+
+    Factors without the necessary counts are missing.
+    """
     expected = weight(kind, work.processors) / weight(kind, reference.processors)
     factors = {"computation": ratio(expected * reference.useful, work.useful)}
     name = next((name for name in INSTRUCTIONS if name in work.counts and name in reference.counts), None)
@@ -162,6 +173,6 @@ def computation_factors(work: Work, reference: Work, kind: Kind) -> dict[str, Fl
 
 
 def amount(work: Work) -> float:
-    """Return the amount of work of the program: effort if known, otherwise instructions, otherwise seconds."""
+    """Return the total work of the program: effort if it is known, else instructions, else useful seconds."""
     found = next((work.counts[name] for name in (*EFFORTS, *INSTRUCTIONS) if name in work.counts), work.useful)
     return float(found[0, -1])

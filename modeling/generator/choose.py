@@ -15,8 +15,8 @@ from ..pmnf.model import Factor, Term
 from .functions import ONCE, Arrangement, Communication, Computation, Function, Operation, Step
 from .growth import exact_value
 
-# Smallest sizes of loops (steps) and messages (elements) in the smallest run. Rounding to whole numbers would change the
-# growth of smaller sizes.
+# Smallest sizes of loops (steps) and messages (elements) in the smallest run. Rounding to whole numbers would change
+# the growth of smaller sizes.
 _LEAST_LOOP, _LEAST_MESSAGE = 1000.0, 200.0
 # Smallest size of a loop in nested loops (less than _LEAST_LOOP, because only the product is rounded), and largest
 # number of loops.

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Select the regions to measure next, from models, one run, or the call graph alone.
+"""Select the regions to measure in the next run: from models, from one run, or from the call graph alone.
 
-selection  regions by their share of the program at a point
-budget     regions that explain most time of the program, within a budget of overhead
-costs      input of both: seconds, visits, and the cost of a visit
-static     the selections of PIRA II: statements of the call graph, models at an extrapolated point
-imbalance  the load imbalance of regions over ranks
+selection  regions by their share of the program at a point (values of the parameters)
+budget     regions that explain most of the time of the program, within a budget of overhead
+costs      input of both: seconds and visits of call paths, and the cost of a visit
+static     the selections of PIRA II: by statements in the call graph, and by models at an extrapolated point
+imbalance  the load imbalance of regions over ranks, as in PIRA LIDe
+
+Sources: PIRA II is Lehr et al., Automatic Instrumentation Refinement for Empirical Performance Modeling, 2019; it
+refines the instrumentation of a program from run to run. LIDe is its extension for load imbalance (docs/refine.md).
 """
 
 from __future__ import annotations

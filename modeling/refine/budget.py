@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Select the regions that explain most time of a program, within a budget of overhead.
+"""Select the regions that explain most of the time of a program, within a budget of overhead.
 
-This is a knapsack problem: the value of a region is its exclusive time at the target, and its cost is its visits times
-the cost of one enter and exit. Regions are selected in descending order of value per cost. This greedy selection lacks
-at most one region of the best selection, and is compared with the best single region that fits.
+This is a knapsack problem: the value of a region is its exclusive time, and its cost is its visits times the cost of
+one enter and exit. Regions are selected in descending order of value per cost. The result is this greedy selection, or
+the single region of the largest value that fits, if its value is larger.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from .costs import HookCost, PathCosts, is_main
 from .selection import Choice, RegionSelection, tenths
 
 RELEVANT = 0.001
-"""Default of the least share of the program for a region to be considered."""
+"""Default of `threshold`: regions with a smaller share of the program are not selected for their time."""
 
 
 def select_within(
     costs: PathCosts, hook: HookCost, budget: float = 0.05, threshold: float = RELEVANT
 ) -> RegionSelection:
-    """Return the regions whose exclusive time explains most of the program, with an overhead of at most `budget` of it.
+    """Return the regions whose exclusive time explains most of the program, within a budget of overhead.
 
-    A region with less than `threshold` of the program without MPI is left out. (Time in MPI is mostly waiting, also for
-    a processor.) Such a region is kept only if it is on a call path from main to a selected region and the budget
-    allows it. `main` is always kept. The time of regions that are too expensive to measure counts as value of their
-    callers. hook: cost of a visit. Raises ModelingError for arguments out of range, or if no region took time.
+    budget: largest overhead, as a share of the time of the program. hook: cost of a visit. threshold: regions with a
+    smaller share of the time without MPI and OpenMP are not selected (that time is mostly waiting). Such a region is
+    kept only if it is on a call path from main to a selected region, and the budget permits it. `main` is always kept.
+    The time of regions that are too expensive to measure is added to the value of their callers. Raises ModelingError
+    for arguments out of range, or if no region took time.
     """
     if not budget > 0.0:
         raise ModelingError(f"the budget for overhead must be a share above 0, not {budget:g}")
@@ -54,10 +55,11 @@ def select_within(
 def _chosen(
     costs: PathCosts, cost: Mapping[int, float], most: float, least: float, mains: AbstractSet[int]
 ) -> tuple[set[int], dict[int, float]]:
-    """Return the selected regions among those with at least `least` seconds, and the value of each.
+    """Return the numbers of the selected regions, and the value (seconds) of each region.
 
-    A region that is too expensive to measure gets no hook, and its time is added to its callers. The selection is
-    repeated with these values until no further region is removed.
+    cost: overhead of each region in seconds; most: largest sum of them; least: smallest value of a candidate; mains:
+    regions that are selected anyway. If candidates are too expensive, their time is added to their callers, and the
+    selection is repeated until all candidates fit.
     """
     costly: frozenset[int] = frozenset()
     while True:
@@ -85,7 +87,7 @@ def _knapsack(candidates: list[int], worth: Mapping[int, float], cost: Mapping[i
 
 
 def _callers(costs: PathCosts, chosen: AbstractSet[int]) -> dict[int, str]:
-    """Return the regions on call paths to the selected ones, with the name of one of these, the cheapest first."""
+    """Return the regions on call paths to selected regions, with the name of one such region; fewest visits first."""
     tree = costs.tree
     found: dict[int, str] = {}
     for path in range(len(tree)):

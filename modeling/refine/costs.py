@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times and visits of regions at one point: the input of selections."""
+"""Times and visits of call paths at one point: the input of selections.
+
+A visit has an overhead for its enter and exit. The measured exclusive time of the region contains a part of it
+(`HookCost.inside`); the exclusive time of the caller contains the rest.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +22,21 @@ from ..experiment import CallTree, FloatArray, Region, RegionKind
 WAITING = (RegionKind.MPI, RegionKind.OPENMP)
 """Kinds of regions whose exclusive time is mostly waiting."""
 ALWAYS_MEASURED = (RegionKind.MPI, RegionKind.PYTHON)
-"""Kinds of regions that no filter can exclude."""
+"""Kinds of regions that a filter cannot exclude from the measurement."""
 
 
 def is_always_measured(region: Region) -> bool:
-    """Return whether filters cannot exclude a region: MPI operations, Python functions, and non-functions."""
+    """Return whether a filter cannot exclude a region: an MPI operation, a Python function, or no function at all."""
     return region.kind in ALWAYS_MEASURED or region.is_made_up
 
 
 @dataclass(frozen=True)
 class HookCost:
-    """Seconds of one enter and exit of a region. inside: the part that the measured exclusive time contains."""
+    """Overhead of one visit (enter and exit) of a region in seconds.
+
+    pair: the whole overhead. inside: the part that the measured exclusive time of the region contains. Raises
+    ModelingError unless 0 <= inside <= pair.
+    """
 
     pair: float
     inside: float = 0.0
@@ -39,7 +47,7 @@ class HookCost:
 
 
 FASTEST = 2e-11
-"""Least seconds per counted instruction: ten instructions per cycle at 5 GHz, more than any processor executes."""
+"""Lower limit of the seconds per instruction: ten instructions per cycle at 5 GHz, more than any processor executes."""
 
 SCOREP = HookCost(76e-9, 38e-9)
 """Score-P 8.4 with profiling, measured with an empty function (docs/design/refine.md)."""
@@ -47,9 +55,9 @@ SCOREP = HookCost(76e-9, 38e-9)
 
 @dataclass(frozen=True, eq=False)
 class PathCosts:
-    """Exclusive seconds without overhead, and visits, of each call path; shape (paths,).
+    """Exclusive time without overhead (seconds), and visits, of each call path, shape (paths,).
 
-    Both are values per rank, summed over its threads.
+    Both are per rank, summed over the threads of the rank. point: the values of the parameters.
     """
 
     tree: CallTree
@@ -59,12 +67,12 @@ class PathCosts:
 
     @cached_property
     def total(self) -> float:
-        """Return the seconds of the program, without the start and the end of MPI."""
+        """Return the time of the program in seconds, without the start and the end of MPI."""
         return float(self.time[~self.tree.start_and_end].sum())
 
     @cached_property
     def work(self) -> float:
-        """Return the seconds outside of MPI and OpenMP operations, which mostly wait on a loaded machine."""
+        """Return the time outside of MPI and OpenMP operations in seconds; these operations mostly wait."""
         waits = np.array([region.kind in WAITING for region in self.tree.regions], dtype=bool)
         return float(self.time[~waits[self.tree.region] & ~self.tree.start_and_end].sum())
 
@@ -95,7 +103,10 @@ class PathCosts:
         return shares
 
     def in_callers(self, regions: AbstractSet[int]) -> PathCosts:
-        """Return the costs without the regions with these numbers; their time is added to their callers."""
+        """Return the costs of a measurement without hooks in the regions with these numbers.
+
+        Their time is added to their callers. Regions without a caller remain.
+        """
         gone = np.isin(self.tree.region, sorted(regions)) & (self.tree.parent >= 0)
         place = np.cumsum(~gone) - 1
         for path in np.flatnonzero(gone).tolist():  # callers come before their callees
@@ -108,9 +119,9 @@ class PathCosts:
 
 
 def costs_at(analysis: Analysis, point: Mapping[str, float], measured: HookCost) -> PathCosts:
-    """Return the predicted costs at a point. measured: the cost of a visit in the runs of the models.
+    """Return the predicted costs at a point. measured: the overhead of a visit in the runs of the models.
 
-    Raises ModelingError without models of time and visits, or if the point does not fit.
+    Raises ModelingError without models of time and visits, or if the parameters of the point do not match.
     """
     time = evaluate(analysis, point, THREAD_TIME if THREAD_TIME in analysis.exclusive else "time")
     visits = evaluate(analysis, point, "visits")
@@ -131,11 +142,12 @@ def path_costs(
     others: FloatArray | None = None,
     instructions: FloatArray | None = None,
 ) -> PathCosts:
-    """Return measured exclusive times without overhead, of which a part is in the region and the rest in its caller.
+    """Return exclusive times after subtracting the overhead of measuring, and visits.
 
-    time, visits: by call path and rank, NaN: not measured. others: overhead of functions without a hook and of counters
-    in the time of the path (seconds). instructions: executed instructions; they give a lower limit of the result, which
-    applies if overhead took nearly all of the time.
+    time, visits: (paths,), exclusive seconds and visits per rank; NaN: not measured. measured: overhead of a visit.
+    others: (paths,), seconds of other overhead in `time`, such as counters. instructions: (paths,), executed
+    instructions; the result is at least FASTEST seconds for each, because the difference may be nearly 0 if overhead
+    took most of the time.
     """
     time, visits = np.nan_to_num(time), np.nan_to_num(visits)
     hooked = np.array([not is_always_measured(region) for region in tree.regions], dtype=bool)[tree.region]
@@ -150,7 +162,7 @@ def path_costs(
 
 
 THREAD_TIME = "thread_time"
-"""The metric of the time of all threads of a rank; every visit of a thread costs time of this thread."""
+"""Metric: the time of all threads of a rank. It is used if it was measured, because each thread pays for its visits."""
 
 
 def is_main(region: Region) -> bool:

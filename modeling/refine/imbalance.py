@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The load imbalance of regions over ranks: the three metrics of PIRA LIDe (load imbalance detection)."""
+"""Measure the load imbalance of call paths over ranks by the three metrics of PIRA LIDe (load imbalance detection)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ METRICS: tuple[Metric, ...] = ("percentage", "efficiency", "variation")
 EVEN = {"percentage": 0.0, "efficiency": 1.0, "variation": 0.0}
 """The value of each metric if all ranks are equal."""
 _OF_MAIN = 0.001
-"""Least share of the aggregated statements of main for an unmeasured callee to be selected, as in PIRA LIDe."""
+"""Unmeasured callees with a smaller share of the aggregated statements of main are not selected, as in PIRA LIDe."""
 
 
 @dataclass(frozen=True)
 class Imbalance:
-    """Metrics of one call path over n ranks with the times t.
+    """Metrics of one call path (number `path`), from its inclusive times on n ranks.
 
-    percentage: (max − mean) / max · n / (n − 1), 1 if one rank does all work. efficiency: max / mean, 1 if ranks are
-    equal. variation: standard deviation / mean. seconds: max − mean, the time that perfect balance would save.
+    percentage: (max − mean) / max · n / (n − 1), 0 if ranks are equal, 1 if one rank does all work. efficiency:
+    max / mean, 1 if ranks are equal, larger otherwise. variation: standard deviation / mean. seconds: max − mean, the
+    time that perfect balance would save.
     """
 
     path: int
@@ -40,7 +41,7 @@ class Imbalance:
 def imbalances(times: FloatArray) -> list[Imbalance]:
     """Return the metrics of all call paths. times: inclusive seconds, shape (paths, ranks).
 
-    Raises ModelingError for less than two ranks.
+    Raises ModelingError for fewer than two ranks.
     """
     if times.ndim != 2 or times.shape[1] < 2:
         raise ModelingError("imbalance needs the times of at least two ranks")
@@ -57,11 +58,11 @@ def imbalances(times: FloatArray) -> list[Imbalance]:
 def imbalanced(
     tree: CallTree, times: FloatArray, least: float = 0.05, share: float = 0.01, metric: Metric = "percentage"
 ) -> tuple[tuple[Imbalance, ...], tuple[int, ...]]:
-    """Return the call paths with imbalance, the largest loss first, and the call paths below them that cause it.
+    """Return the imbalanced call paths, the largest loss first, and the callees that cause most of their imbalance.
 
-    times: exclusive seconds, shape (paths, ranks). A call path counts if its metric is at least `least`, and perfect
-    balance would save at least `share` of the program. The second result is a drill-down: the callees with most of the
-    imbalance, as indices of call paths.
+    times: exclusive seconds, shape (paths, ranks). A call path is imbalanced if its `metric` is at least `least`, and
+    perfect balance would save at least `share` of the time of the program. The second result contains numbers of call
+    paths: for each imbalanced one, the callee that exceeds its mean most on the slowest rank of the caller.
     """
     inclusive = tree.inclusive(times)
     total = float(tree.program_total(times).mean())
@@ -75,7 +76,6 @@ def imbalanced(
     below = []
     for path in sorted(chosen):
         inner = [child for child in tree.children[path] if not tree.start_and_end[child]]
-        # Compare the callees on the slowest rank of the caller.
         slowest = int(np.argmax(inclusive[path]))
         gaps = {child: float(inclusive[child, slowest] - inclusive[child].mean()) for child in inner}
         worst = max(gaps, key=lambda child: gaps[child], default=None)
@@ -86,9 +86,10 @@ def imbalanced(
 
 
 def unmeasured_callees(graph: CallGraph, tree: CallTree, paths: Iterable[int]) -> tuple[Function, ...]:
-    """Return the unmeasured functions that functions of these call paths may call, for the next measurement.
+    """Return the unmeasured functions that the functions of these call paths may call.
 
-    A callee needs at least 0.1 % of the aggregated statements of main, as in PIRA LIDe.
+    They are candidates for the next measurement. Functions with less than _OF_MAIN of the aggregated statements of main
+    are left out. aggregated statements: those of a function and of all functions that it may call (callgraph.py).
     """
     measured = {number for region in tree.regions if (number := graph.of_region(region)) is not None}
     above = {number for path in paths if (number := graph.of_region(tree.region_of(path))) is not None}

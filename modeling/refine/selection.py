@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Select the regions to instrument in the next run, by their share of the program at a point."""
+"""Select the regions to instrument in the next run by their share of the time of the program at a point."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from .costs import THREAD_TIME, is_always_measured
 class Choice:
     """A region, and the reason why it is kept or dropped.
 
+    - own_reason: the reason as text, "" with `leads_to`.
     - share: largest inclusive share of the program among its call paths (as in `evaluation`).
-    - visits, overhead: predicted calls per rank and their overhead (seconds), summed over its call paths; NaN: unknown.
-    - leads_to: the kept region whose call path contains this region, if this is the reason; otherwise empty.
+    - visits, overhead: predicted visits per rank, and their overhead (seconds), over all its call paths; NaN: unknown.
+    - leads_to: if the region is kept because it is on a call path to another kept region: the name of that region;
+      otherwise "".
     """
 
     region: Region
@@ -32,11 +34,11 @@ class Choice:
 
     @property
     def reason(self) -> str:
-        """Return the reason why the region is kept or dropped, with the full name of another region."""
+        """Return the reason as text, with the full name of the region that this one leads to."""
         return self.reason_with(lambda name: name)
 
     def reason_with(self, shortened: Callable[[str], str]) -> str:
-        """Return the reason why the region is kept or dropped, with a short name of another region."""
+        """Return the reason as text; `shortened` converts the name of the region that this one leads to."""
         return f"on the way to {shortened(self.leads_to)}" if self.leads_to else self.own_reason
 
 
@@ -44,10 +46,10 @@ class Choice:
 class RegionSelection:
     """The regions to instrument (kept) and not to instrument (dropped) for a run at `point`.
 
-    - overhead: predicted overhead of the kept regions (seconds).
+    - overhead: predicted overhead of the kept regions on a rank (seconds).
     - total: predicted time of the program (seconds), without the start and the end of MPI.
     - start_and_end: predicted time of the start and the end of MPI (seconds).
-    - coverage: exclusive time of all measured regions (kept, or always measured), as a share of `total`.
+    - coverage: exclusive time of all regions that are measured (kept, or always measured), as a share of `total`.
     """
 
     point: dict[str, float]
@@ -75,10 +77,10 @@ def select(
 
     - A region is kept if one of its call paths has an inclusive time of at least `threshold` of the program at the
       point. All regions on the call paths from main to it are kept, too. (An OpenMP construct occurs in many
-      functions. For such a region, only the call paths with this inclusive time lead to kept regions.)
-    - Such a region is dropped if its overhead (visits × cost_per_visit, in seconds) is more than `most_overhead` of its
+      functions; only callers on call paths of this size are kept for it.)
+    - Exception: it is dropped if its overhead (visits × cost_per_visit, in seconds) is more than `most_overhead` of its
       inclusive time, unless it is on a call path to another kept region.
-    - `main` is always kept. MPI regions and Python functions are not part of a filter.
+    - `main` is always kept. MPI regions and Python functions are always measured, so they are in neither list.
 
     Shares refer to the program without the start and the end of MPI. Raises ModelingError for arguments out of range,
     or without models of time.
@@ -120,10 +122,10 @@ def select(
 
 
 def _keeps_callers(time: Evaluation, path: int, threshold: float) -> bool:
-    """Return whether the callers on this call path of a kept region are kept, too.
+    """Return whether the callers on this call path, which ends in a kept region, are kept, too.
 
-    An OpenMP construct is one region in all functions that contain it. Its callers are only kept where it takes at
-    least `threshold` of the time.
+    An OpenMP construct is one region in all functions that contain it. Its callers are only kept on call paths with an
+    inclusive time of at least `threshold` of the program.
     """
     of_openmp = time.analysis.tree.region_of(path).kind is RegionKind.OPENMP
     return not of_openmp or time.share(time.inclusive[path]) >= threshold
@@ -131,7 +133,11 @@ def _keeps_callers(time: Evaluation, path: int, threshold: float) -> bool:
 
 @dataclass
 class _Candidate:
-    """A region with the sums over its call paths; recursive calls count once in inclusive time."""
+    """A region that a filter can exclude.
+
+    share: largest inclusive share among its call paths. visits, inclusive (seconds), overhead (seconds): sums over its
+    call paths. Recursive calls count once in the inclusive time.
+    """
 
     region: Region
     share: float = 0.0
@@ -143,7 +149,10 @@ class _Candidate:
 def _candidates(
     time: Evaluation, of_threads: Evaluation, visits: Evaluation | None, cost_per_visit: float
 ) -> dict[int, _Candidate]:
-    """Return the regions that can be in a filter, by number. of_threads: time of all threads, including overhead."""
+    """Return the regions that a filter can exclude, by number.
+
+    of_threads: evaluated models of the time of all threads, if it was measured. visits: None if they were not measured.
+    """
     tree = time.analysis.tree
     result: dict[int, _Candidate] = {}
     for path, inclusive in enumerate(time.inclusive):
@@ -163,14 +172,14 @@ def _candidates(
 
 
 def tenths(share: float) -> str:
-    """Return a share in percent with at most one decimal, for the reason of a choice."""
+    """Return a share in percent as text, with at most one decimal."""
     return f"{round(100 * share, 1):.3g} %"
 
 
 def _decide(
     candidates: Mapping[int, _Candidate], threshold: float, most_overhead: float
 ) -> tuple[dict[int, str], dict[int, str]]:
-    """Return the regions that are kept because of their own share, and the others, with reasons."""
+    """Return the regions that are kept for their own share, and the other regions, by number with reasons."""
     kept: dict[int, str] = {}
     dropped: dict[int, str] = {}
     for number, candidate in candidates.items():
@@ -190,7 +199,7 @@ def _decide(
 def _choices(
     candidates: Mapping[int, _Candidate], reasons: Mapping[int, str], leads_to: Mapping[int, str]
 ) -> tuple[Choice, ...]:
-    """Return these regions with the reasons, the largest share first."""
+    """Return the regions in `reasons` as choices, the largest share first."""
     found = [(candidates[number], reason, leads_to.get(number, "")) for number, reason in sorted(reasons.items())]
     choices = [Choice(one.region, reason, one.share, one.visits, one.overhead, to) for one, reason, to in found]
     return tuple(sorted(choices, key=lambda choice: (-choice.share, choice.region.name)))

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The selections of PIRA II: by statements of the call graph, and by models at an extrapolated point."""
+"""The selections of PIRA II: by statements in the call graph, and by models at an extrapolated point.
+
+The aggregated statements of a function are its statements and those of all functions that it may call (callgraph.py).
+"""
 
 from __future__ import annotations
 
@@ -18,32 +21,33 @@ from ..experiment import FloatArray
 from ..limits import whole_number
 
 Threshold = Literal["unique-median", "median", "maximum"] | int
-"""Least number of aggregated statements of a selected function: the median of the distinct values of all functions, the
-median of all values, half of the largest value, or a number."""
+"""Smallest number of aggregated statements of a selected function: the median of the distinct values of all functions
+("unique-median"), the median of all values ("median"), half of the largest value ("maximum"), or a number."""
 THRESHOLDS: tuple[Literal["unique-median", "median", "maximum"], ...] = ("unique-median", "median", "maximum")
 SECONDS = 0.1
-"""Default of the inclusive seconds above which PIRA II keeps a function."""
+"""Default of the inclusive time (seconds) above which PIRA II keeps a function."""
 
 
 @dataclass(frozen=True)
 class StaticSelection:
-    """The functions selected from the call graph alone. threshold: number of aggregated statements."""
+    """The functions that were selected from the call graph alone, and the smallest number of aggregated statements."""
 
     kept: tuple[Function, ...]
     threshold: float
 
 
 def threshold_of(value: str | int) -> Threshold | None:
-    """Return a threshold from its name or number (also as text); None for an unknown name."""
+    """Return the threshold that a text or number means; None for an unknown name."""
     if isinstance(value, int):
         return value
     return next((name for name in THRESHOLDS if name == value), whole_number(value))
 
 
 def statement_threshold(graph: CallGraph, threshold: Threshold, among: NDArray[np.bool_] | None = None) -> float:
-    """Return a threshold as a number of aggregated statements, for the functions with code that main may reach.
+    """Return a threshold as a number of aggregated statements; 0 if there are no functions.
 
-    among: use these functions instead. Raises ModelingError for a threshold that is unknown or below 0.
+    among: mask of the functions whose values determine it; None: functions with code that main may reach. Raises
+    ModelingError for a threshold that is unknown or below 0.
     """
     if isinstance(threshold, int):
         if threshold < 0:
@@ -69,9 +73,10 @@ def select_statically(graph: CallGraph, threshold: Threshold = "unique-median") 
 
 
 def extrapolated_point(points: FloatArray, parameters: Sequence[str]) -> dict[str, float]:
-    """Return the point at which PIRA II evaluates models: for each parameter, the last value plus the mean step.
+    """Return the point at which PIRA II evaluates models.
 
-    points: shape (configurations, parameters). A parameter with one value keeps it.
+    Each parameter has its largest value plus the mean difference of neighbouring values; a parameter with one value
+    keeps it. points: shape (configurations, parameters).
     """
     place = {}
     for column, name in enumerate(parameters):
@@ -88,10 +93,11 @@ def refine_by_models(
     seconds: float = SECONDS,
     expand: Threshold | None = None,
 ) -> tuple[Function, ...]:
-    """Return the next selection of PIRA II: functions with an inclusive time above `seconds` at the point, and callers.
+    """Return the next selection of PIRA II.
 
-    expand: also add callees without a model that have at least this number of aggregated statements, and the paths from
-    main to them (filter and expand), one level of calls per iteration; None: filter only. Raises like `evaluate`.
+    Selects functions with an inclusive time above `seconds` at the point, and all functions on paths from main to them.
+    expand: also select their direct callees without a model that have at least this number of aggregated statements;
+    None: do not. Raises ModelingError as `evaluate`.
     """
     time = evaluate(analysis, point)
     modeled: set[int] = set()
@@ -116,7 +122,7 @@ def _candidates(graph: CallGraph) -> NDArray[np.bool_]:
 
 
 def _functions(graph: CallGraph, chosen: NDArray[np.bool_]) -> tuple[Function, ...]:
-    """Return the chosen functions with code, and always main, by key."""
+    """Return main and the functions of a mask, without functions that have no code, sorted by key."""
     numbers = {int(number) for number in np.flatnonzero(chosen)} | ({graph.main} if graph.main is not None else set())
     found = [graph.functions[number] for number in numbers if graph.functions[number].defined]
     return tuple(sorted(found, key=lambda function: function.key))
