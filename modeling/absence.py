@@ -3,8 +3,9 @@
 
 - One process has no neighbours. If a call path is executed at no configuration with p = 1 and at all others, its
   prediction at p = 1 is 0.
-- A program may have a separate branch for one process (no workers, periodic copies). If a call path is executed at x =
-  1 and at none of several larger values, its model is f - f·[x > 1].
+- A program may have a separate branch for one process (no workers, periodic copies). If a call path is executed at
+  x = 1 and at none of several larger values, its model f becomes f - f·[x > 1]. The bracket is 1 for x > 1, otherwise
+  0.
 - If a call path is executed up to x = 27 and not at x = 64, it may do nothing at 512. The interval then contains 0.
 """
 
@@ -22,7 +23,7 @@ from .pmnf.model import Factor, Model, Term, collect
 from .pmnf.uncertainty.doubt import open_notes
 from .priors.path_model import PathModel
 
-# Smallest number of larger values without execution for a model f - f·[x > 1].
+# Smallest number of different values above 1 without execution for a model f - f·[x > 1].
 _LEAST_LARGER = 2
 # Weight of the prediction 0 at larger values, if the call path is not executed at the largest.
 _NOTHING_BEYOND = 0.5
@@ -32,7 +33,7 @@ _NOTHING_BEYOND = 0.5
 class Absence:
     """The values of parameters at which call paths are not executed.
 
-    beyond_one: parameters with which the call paths are executed only at 1. values: by parameter, the values at which
+    beyond_one: parameters at whose value 1 alone the call paths are executed. values: pairs (parameter, value) at which
     the call paths are not executed.
     """
 
@@ -40,22 +41,22 @@ class Absence:
     values: tuple[tuple[str, float], ...] = ()
 
     def holds(self, point: Mapping[str, float]) -> bool:
-        """Return whether the call paths are not executed at a point."""
+        """Return whether the call paths are not executed at a point (value by parameter)."""
         beyond = any(point[name] > 1.0 for name in self.beyond_one)
         return beyond or any(point[name] == value for name, value in self.values)
 
     def present(self, names: tuple[str, ...], points: FloatArray) -> NDArray[np.bool_]:
-        """Return whether the call paths are executed at each point (C, m), shape (C,). names: of the columns."""
+        """Return at which of the points (C, m) the call paths are executed, shape (C,). names: of the m parameters."""
         rows = [dict(zip(names, row, strict=True)) for row in points.tolist()]
         return np.array([not self.holds(row) for row in rows], dtype=bool)
 
 
 PRESENT = Absence()
-"""No known absence."""
+"""The call paths are executed everywhere, as far as is known."""
 
 
 def absence_of(experiment: Experiment, paths: Sequence[int]) -> Absence:
-    """Return the parameter values at which none of these call paths is executed; `PRESENT` without such values."""
+    """Return the parameter values at which none of the call paths `paths` is executed; `PRESENT` if there are none."""
     if experiment.executed is None or not len(paths):
         return PRESENT
     executed = np.asarray(experiment.executed[list(paths)].any(axis=0), dtype=bool)
@@ -71,7 +72,7 @@ def absence_of(experiment: Experiment, paths: Sequence[int]) -> Absence:
 
 
 def with_absence(experiment: Experiment, models: Mapping[str, Sequence[PathModel]]) -> dict[str, tuple[PathModel, ...]]:
-    """Return the models of metrics, one per call path, with the prediction 0 where `absence_of` applies."""
+    """Return the models of metrics (one per call path), changed so that they predict 0 where call paths are absent."""
     result = {name: list(own) for name, own in models.items()}
     executed = np.ones((0, 0), dtype=bool) if experiment.executed is None else experiment.executed
     for path in np.flatnonzero(executed.any(axis=1) & ~executed.all(axis=1)).tolist():
@@ -94,7 +95,7 @@ def _zero_at(entry: PathModel, absent: tuple[tuple[str, float], ...]) -> PathMod
 
 
 def _with_alternative_zero(experiment: Experiment, path: int, entry: PathModel) -> PathModel:
-    """Return a model with the alternative 0 if its call path is not executed at the largest measured values."""
+    """Return a model with the alternative 0 if its call path is not executed at the largest value of a parameter."""
     points, executed = experiment.points, experiment.executed
     assert executed is not None
     here, known = executed[path], ~np.isnan(experiment.values["visits"][path]).all(axis=1)
@@ -142,7 +143,7 @@ def _at_one(experiment: Experiment, path: int, name: str, entry: PathModel) -> P
 
 
 def _times(factor: Sequence[Term], constant: float, terms: Sequence[Term]) -> tuple[float, tuple[Term, ...]]:
-    """Return a sum of terms times a formula."""
+    """Return the constant and the terms of `factor`, a sum of terms, times a formula."""
     own = [Term(constant, ()), *terms]
     return collect(0.0, [a.times(b) for a in factor for b in own if b.coefficient])
 

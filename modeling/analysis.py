@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute all models of an experiment, in stages."""
+"""Compute all models of an experiment: effort first, then time with priors from effort."""
 
 from __future__ import annotations
 
@@ -42,10 +42,11 @@ _NOT_TIMED = "only runs that keep no time executed it"
 
 
 def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
-    """Model every metric of an experiment: effort exactly, time with priors from effort, other metrics as costs.
+    """Return the models of every metric of an experiment.
 
-    Selectors other than "evidence" are for comparison: they model time without effort. Count-only runs are not used for
-    models of costs. Raises ModelingError if there is nothing to model.
+    Effort is modeled by exact formulas if possible, time with priors from effort, other costs by their values alone.
+    options.selector: criteria other than "evidence" are for comparison; they model time without effort. Count-only runs
+    are not used for models of costs. Raises ModelingError if there are no call paths or configurations.
     """
     if not len(experiment.tree) or not experiment.configurations:
         raise ModelingError(EMPTY_EXPERIMENT(name=experiment.name))
@@ -56,7 +57,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
         options = replace(options, grids=possible_grids(experiment, options.library), ranked=True)
     with_priors = options.selector == "evidence" and "time" in experiment.values
     together = ("time", "wait_time") if with_priors else ()
-    left_out = {*together, "threads"}  # the schedule, not the work, determines the number of threads
+    left_out = {*together, "threads"}  # the metric "threads" depends on the schedule, not on the work
     alone = [name for name in experiment.metrics if name in experiment.values and name not in left_out]
     counts = count_models(experiment) if options.selector == DEFAULT.selector else None
     models = fit_metrics(experiment, alone, options, counts)
@@ -88,7 +89,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
 
 
 def _apart(experiment: Experiment, timed: TimedPart, options: Options) -> Analysis:
-    """Return the models of effort from all runs, and the models of costs from the runs with times."""
+    """Return the models of an experiment with count-only runs: of effort from all runs, of costs from timed runs."""
     effort = [name for name, metric in experiment.metrics.items() if metric.is_effort]
     counts = analyze(replace(experiment.only(effort), timed=None, loaded=None, oversubscribed=None), options)
     times = analyze(timed.experiment, options)
@@ -117,7 +118,7 @@ def _apart(experiment: Experiment, timed: TimedPart, options: Options) -> Analys
 
 
 def _disturbed_notes(experiment: Experiment) -> list[str]:
-    """Return a note on the points with runs on a loaded machine only; empty if there is no such point."""
+    """Return a note on the configurations of which all runs were on a loaded machine; [] if there are none."""
     number = int(experiment.disturbed.sum())
     if not number:
         return []
@@ -130,11 +131,12 @@ def fit_metrics(
     options: Options = DEFAULT,
     laws: CountModels | None = None,
 ) -> dict[str, list[Model | NoModel]]:
-    """Return models of the exclusive values of these metrics, one per call path.
+    """Return the models of the exclusive values of these metrics, one per call path.
 
     Each cost is modeled separately. Costs of oversubscribed configurations are not used if enough others exist.
-    laws: of all counts, if they are known. Where loops were counted, exact laws are the models of their counts. Without
-    loops, they are the models of counts that no other formula reproduces.
+    laws: exact formulas of counts (modeling.counts), if they have been computed already. If the executions of loops
+    were counted, an exact law is always the model of a count. Otherwise it is the model of counts that no other formula
+    reproduces.
     """
     points, parameters, executed = experiment.points, experiment.parameters, experiment.executed
     names = list(metrics)
@@ -168,9 +170,9 @@ def fit_metrics(
 
 
 def _exact_laws(laws: CountModels | None, metric: str, paths: int) -> list[Model | NoModel | None]:
-    """Return the exact laws of a metric as models, per call path; None without an exact law.
+    """Return the exact laws of a metric as models, one per call path; None without an exact law.
 
-    Without loops, at least one count must confirm the coefficients of a law.
+    If executions of loops were not counted, at least one count must confirm the coefficients of a law.
     """
     if laws is None or metric not in laws.metrics:
         return [None] * paths
@@ -187,12 +189,16 @@ def _exact_laws(laws: CountModels | None, metric: str, paths: int) -> list[Model
 
 
 def _reproduces(model: Model | NoModel | None) -> bool:
-    """Return whether a model reproduces all counts."""
+    """Return whether a model reproduces all counts up to rounding errors."""
     return isinstance(model, Model) and model.quality is not None and model.quality.rms_relative < _ROUNDING
 
 
 def _waiting(experiment: Experiment, known: Mapping[int, PathModel], options: Options) -> tuple[PathModel, ...]:
-    """Return the models of waiting: the waiting in models of time (`known`), or models of the measured waiting."""
+    """Return the models of waiting, one per call path.
+
+    known: by call path, the waiting that is a part of the model of time. Other call paths have models of the measured
+    waiting.
+    """
     rest = np.array([path for path in range(len(experiment.tree)) if path not in known], dtype=np.int64)
     values, shared = dedicated_times(experiment, "wait_time")
     executed = None if experiment.executed is None else experiment.executed[rest]
@@ -205,7 +211,7 @@ def _waiting(experiment: Experiment, known: Mapping[int, PathModel], options: Op
 
 
 def _measured(experiment: Experiment, metric: str, models: Sequence[Model | NoModel]) -> tuple[PathModel, ...]:
-    """Return the result of `fit_metrics` for a metric as models of call paths."""
+    """Return the result of `fit_metrics` for a metric as models of call paths, marked if oversubscribed."""
     if experiment.metrics[metric].is_effort:
         return tuple(PathModel(model, MEASURED) for model in models)
     flags = dedicated_times(experiment, metric)[1].tolist()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check whether the measured times of the program are inside the intervals of its models."""
+"""Check whether the measured times of the program are inside the 90 % intervals of its models."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from .experiment import Experiment, median_over_repetitions
 from .models import Analysis
 
 INTERVAL = 0.9
-"""Expected part of the measured points inside an interval."""
+"""Expected part of the measured points that are inside of their interval."""
 _CHANCE = 0.05
-"""Points outside are reported if their number has a smaller probability than this."""
+"""Points outside are reported if the probability of so many, or more, by chance alone is at most this number."""
 _FAR = 1.5
-"""A point is always reported if its time differs by this factor from the nearest end of its interval."""
+"""Points outside are always reported if a time differs by this factor from the nearest end of its interval."""
 _MOST_POINTS = 200
 
 
 @dataclass(frozen=True)
 class Outside:
-    """Measured points whose time is outside of the interval of the models, in seconds.
+    """The measured points whose time is outside of the interval of the models.
 
-    points: their number. of: number of compared points. point, measured, lower, upper: of the point with the largest
-    deviation.
+    points: their number. of: number of points that were compared. The other fields describe the point with the largest
+    deviation: its parameter values, its measured time, and the ends of the interval (seconds).
     """
 
     points: int
@@ -37,9 +37,10 @@ class Outside:
 
 
 def outside_of_band(analysis: Analysis, experiment: Experiment) -> Outside | None:
-    """Return the points outside; None if chance explains them, or there are no models of time.
+    """Return the points outside of their intervals; None if chance explains them, or there are no models of time.
 
-    The compared time of the program is the median of the repetitions, at points with a processor for each rank.
+    The measured time of a point is the median of its repetitions. Only points with a processor for each rank are
+    compared.
     """
     if "time" not in analysis.exclusive or "time" not in experiment.values or analysis.over_ranks == "max":
         return None
@@ -62,10 +63,7 @@ def outside_of_band(analysis: Analysis, experiment: Experiment) -> Outside | Non
 
 
 def _chance_of(outside: int, of: int) -> float:
-    """Return the probability that at least this number of the points is outside.
-
-    Each point is outside with the probability of the interval.
-    """
+    """Return the probability that at least `outside` of `of` points are outside of their intervals by chance alone."""
     from scipy.stats import binom
 
     return float(binom.sf(outside - 1, of, 1.0 - INTERVAL))

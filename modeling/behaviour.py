@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute facts about measurements in addition to models: noise of repetitions, and changes of behaviour."""
+"""Compute facts about measurements in addition to models: noise of repetitions, and changes of behaviour.
+
+A change of behaviour: below and above some value of a parameter, the values follow different formulas.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,11 @@ from .pmnf.options import DEFAULT, NoModel, Options
 from .priors.built import LEAST_DEVIATION
 from .process_grid import ProcessGrid
 
-# Call paths with a smaller part of the total do not count for the noise of a program (GPR paper, section VI.C).
+# Call paths with a smaller part of the total do not count for the noise of a program (Ritter et al., Cost-Effective
+# Empirical Performance Modeling, section VI.C).
 LEAST_SHARE = 0.01
-# A model of counts with a smaller error explains all counts; for costs the limit is LEAST_DEVIATION. Without such a
-# limit, two models would always fit the rounding errors better than one model.
+# A change is not searched if the relative error of a model of counts is below this; for costs, if it is below
+# LEAST_DEVIATION. Two models would otherwise always fit the rounding errors better than one.
 _EXACT = 1e-9
 
 
@@ -28,7 +32,8 @@ _EXACT = 1e-9
 class Behaviour:
     """Noise and change of behaviour of one metric of one call path.
 
-    deviation: None for effort, whose repetitions are the same. change: None where one model explains the values.
+    deviation: None for effort, whose repetitions do not differ, and without values. change: None if one model explains
+    the values.
     """
 
     deviation: Deviation | None = None
@@ -36,23 +41,24 @@ class Behaviour:
 
     @property
     def warning(self) -> str:
-        """Return the reason why the repetitions cannot support the model, or an empty text."""
+        """Return the reason why the noise permits no model but a constant; "" if there is none."""
         return self.deviation.warning if self.deviation is not None and self.is_repeated else ""
 
     @property
     def is_repeated(self) -> bool:
-        """Return whether a configuration has two repetitions."""
+        """Return whether some configuration has two or more repetitions."""
         return self.deviation is not None and self.deviation.repetitions[1] > 1
 
 
 def behaviour(
     experiment: Experiment, analysis: Analysis, metrics: Collection[str] | None = None, options: Options = DEFAULT
 ) -> dict[str, list[Behaviour]]:
-    """Return noise and changes of the measured exclusive values, by metric and call path (in the tree of both).
+    """Return noise and changes of the measured exclusive values: for each metric, one entry per call path.
 
-    metrics: default: all with models. The search for a change is made if the model of `analysis` does not reproduce the
-    values. Costs of oversubscribed configurations are not used, because they contain waiting for a processor. A model
-    with extents of a process grid has no changes along the number of ranks, because the extents change.
+    metrics: names of metrics; None: all that have models. A change is searched if the model in `analysis` does not
+    reproduce the values. Costs of oversubscribed configurations are not used, because they contain waiting for a
+    processor. A model that contains extents of the process grid has no change along the number of ranks, because the
+    extents already describe it.
     """
     result: dict[str, list[Behaviour]] = {}
     for name, entries in analysis.exclusive.items():
@@ -79,10 +85,11 @@ def behaviour(
 
 
 def noise_levels(experiment: Experiment, metric: str) -> list[float]:
-    """Return the noise levels of a program: (largest - smallest)/mean of the repetitions of each configuration.
+    """Return the noise levels of a program: (largest - smallest)/mean of repetitions.
 
-    There is one number for each call path and configuration with at least LEAST_SHARE of the total of the program and
-    two repetitions (GPR paper, figure 8). The start and the end of MPI are not part of the program.
+    There is one number for each call path and configuration with two or more repetitions, if its mean is at least
+    LEAST_SHARE of the program. The start and the end of MPI are not part of the program. Source: Ritter et al.,
+    Cost-Effective Empirical Performance Modeling, figure 8.
     """
     values = experiment.values[metric]
     known = np.isfinite(values)
@@ -98,7 +105,10 @@ def noise_levels(experiment: Experiment, metric: str) -> list[float]:
 
 
 def _with_both_grids(change: Change | None, model: Model | NoModel, grids: Sequence[ProcessGrid]) -> Change | None:
-    """Return a change with the process grids of both sides if their forms differ; None if the model contains grids."""
+    """Return a change along the number of ranks with a text of the process grids on both sides, if their shapes differ.
+
+    None if the model contains extents of the grid. Other changes are returned as they are.
+    """
     for grid in grids:
         if change is not None and grid.source and grid.dimensions > 1 and grid.parameter == change.parameter:
             factors = [factor for term in model.terms for factor in term.factors] if isinstance(model, Model) else []
@@ -112,9 +122,9 @@ def _with_both_grids(change: Change | None, model: Model | NoModel, grids: Seque
 
 
 def _is_open(model: object, points: FloatArray, least: float) -> bool:
-    """Return whether a model has errors above `least`, or does not use all configurations (C, m) in its range.
+    """Return whether a change may be found: the model has errors above `least`, or does not use all points (C, m).
 
-    Configurations below the range of the model follow a separate formula in the model.
+    Points below the range of the model do not count, because the model contains a separate formula for them.
     """
     if not isinstance(model, Model) or model.quality is None:
         return False

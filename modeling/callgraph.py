@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The call graph of a whole program at source level: functions before inlining, and the possible calls between them."""
+"""The call graph of a whole program at source level: functions before inlining, and the possible calls between them.
+
+Functions are given by their numbers, their places in `CallGraph.functions`. Arrays have the shape (functions,).
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,14 @@ from .experiment import CallTree, IntArray, Region
 
 
 class CallKind(Enum):
-    """How a call determines its callee. DIRECT: by name. The callees of all other kinds are over-approximated.
+    """How the callee of a call is determined.
 
-    VIRTUAL: all functions with the type of the call in the same entry of virtual tables. INDIRECT: all functions with
-    the type of the call whose address is taken. HANDED: a function passed as an argument to code outside of the graph.
+    - DIRECT: by name.
+    - VIRTUAL: any function in the same entry of the virtual tables, with the type of the call.
+    - INDIRECT: any function whose address some code uses, with the type of the call.
+    - HANDED: a function that is an argument of a call of code outside of the graph, which may call it.
+
+    All kinds but DIRECT include calls that may never happen.
     """
 
     DIRECT = "direct"
@@ -35,10 +42,12 @@ class Function:
     """A function of the source.
 
     - key: the linker name, followed by "@" and the file if several static functions have the same name.
-    - statements: number of lines with executed code (llvm_pass/statements.h).
+    - name: the linker name. display: the name in views.
+    - statements: number of source lines with executable code (llvm_pass/statements.h).
     - loops, loop_depth: number of loops, and largest nesting depth.
     - defined: its code is in the graph. weak: several object files may contain it (inline functions, templates).
-    - declared_inline: the source declares it inline. start: it runs before main.
+    - local: it is static. declared_inline: the source declares it inline. start: it runs before main.
+    - address_taken: some code uses its address. overrides: linker names of the virtual functions that it overrides.
     """
 
     key: str
@@ -62,9 +71,10 @@ class Function:
 
 @dataclass(frozen=True)
 class Call:
-    """A possible call of one function by another: indices of both, number of call sites, and largest loop depth.
+    """A possible call of one function by another.
 
-    certain: it is a direct call, or a run contains it.
+    caller, callee: numbers of the functions. sites: number of places in the caller. loop_depth: largest number of loops
+    around such a place. certain: whether it is a direct call, or was seen in a run.
     """
 
     caller: int
@@ -76,12 +86,15 @@ class Call:
 
 
 MAIN = ("main", "_QQmain")
-"""Linker names of main programs: of C, C++ and gfortran; of flang."""
+"""Linker names of main programs: first that of C, C++ and gfortran, then that of flang."""
 
 
 @dataclass(frozen=True, eq=False)
 class CallGraph:
-    """Functions and the calls between them; at most one call for each pair of functions."""
+    """The functions, and at most one call for each pair of functions.
+
+    Raises ModelingError if a call contains a number without a function.
+    """
 
     functions: tuple[Function, ...]
     calls: tuple[Call, ...]
@@ -93,7 +106,7 @@ class CallGraph:
 
     @cached_property
     def index(self) -> Mapping[str, int]:
-        """Number of each function by its key."""
+        """Return the number of each function by its key."""
         return {function.key: number for number, function in enumerate(self.functions)}
 
     @cached_property
@@ -104,7 +117,10 @@ class CallGraph:
         return {name: tuple(numbers) for name, numbers in found.items()}
 
     def of_region(self, region: Region) -> int | None:
-        """Return the function of a measured region, by linker name and for static functions also by file; or None."""
+        """Return the number of the function of a measured region; None if the graph does not contain it.
+
+        Functions are compared by linker name; static functions with the same name also by file.
+        """
         numbers = self._by_name.get(region.name, ())
         if len(numbers) > 1:
             numbers = tuple(n for n in numbers if self.functions[n].file == region.file) or numbers
@@ -112,7 +128,10 @@ class CallGraph:
 
     @cached_property
     def main(self) -> int | None:
-        """Return the main program; the Fortran main program if there is also a C main around it; None in a library."""
+        """Return the number of the main program; None in a library.
+
+        If a C main starts a Fortran main program, it is the Fortran main program.
+        """
         found = [self._by_name[name][0] for name in MAIN if name in self._by_name]
         defined = [number for number in found if self.functions[number].defined]
         return defined[-1] if defined else None
@@ -126,14 +145,14 @@ class CallGraph:
 
     @cached_property
     def component(self) -> IntArray:
-        """Number of the strongly connected component of each function; shape (functions,)."""
+        """Return for each function the number of its strongly connected component (functions that reach each other)."""
         if not self.functions:
             return np.zeros(0, dtype=np.int64)
         return np.asarray(connected_components(self._adjacency, directed=True, connection="strong")[1], dtype=np.int64)
 
     @cached_property
     def recursive(self) -> NDArray[np.bool_]:
-        """Return the functions that may call themselves, directly or through others; shape (functions,)."""
+        """Return a mask of the functions that may call themselves, directly or through others."""
         sizes = np.bincount(self.component, minlength=1)
         found = sizes[self.component] > 1
         for call in self.calls:
@@ -143,21 +162,21 @@ class CallGraph:
 
     @cached_property
     def reachable(self) -> NDArray[np.bool_]:
-        """Return whether main may reach each function, shape (functions,); all are reachable without main."""
+        """Return a mask of the functions that main may reach, main included; all functions if there is no main."""
         return self.below([self.main]) if self.main is not None else np.ones(len(self.functions), dtype=bool)
 
     def below(self, functions: Iterable[int]) -> NDArray[np.bool_]:
-        """Return these functions and all functions that they may reach; shape (functions,)."""
+        """Return a mask of these functions and all functions that they may reach."""
         return self._spread(self._adjacency, functions)
 
     def callees(self, functions: Iterable[int]) -> NDArray[np.bool_]:
-        """Return the functions that these functions may call directly; shape (functions,)."""
+        """Return a mask of the functions that these functions may call directly."""
         found = np.zeros(len(self.functions), dtype=bool)
         found[self._adjacency[sorted(functions)].indices] = True
         return found
 
     def above(self, functions: Iterable[int]) -> NDArray[np.bool_]:
-        """Return these functions and all functions that may reach them; shape (functions,)."""
+        """Return a mask of these functions and all functions that may reach them."""
         return self._spread(self._adjacency.T.tocsr(), functions)
 
     @staticmethod
@@ -169,14 +188,15 @@ class CallGraph:
         return found
 
     def on_paths_from_main(self, functions: Iterable[int]) -> NDArray[np.bool_]:
-        """Return all functions on any path from main to these, both ends included; shape (functions,)."""
+        """Return a mask of all functions on any path from main to these functions, both ends included."""
         return np.asarray(self.above(functions) & self.reachable, dtype=bool)
 
     @cached_property
     def aggregated_statements(self) -> IntArray:
-        """Return the statements of each function plus all functions that it may reach, each once; shape (functions,).
+        """Return for each function its statements plus the statements of all functions that it may reach, each once.
 
-        The static statement aggregation of PIRA (section V-B4).
+        This is the statement aggregation of PIRA (Lehr, Hück and Bischof, PIRA: performance instrumentation refinement
+        automation, 2018, section V-B4).
         """
         count = len(self.functions)
         if count == 0:
@@ -184,7 +204,7 @@ class CallGraph:
         components = int(self.component.max()) + 1
         statements = np.array([function.statements for function in self.functions], dtype=np.float64)
         weight = np.bincount(self.component, weights=statements, minlength=components)
-        # Reachable components as rows of bits, callees first: 12 MB for 10,000 functions.
+        # For each component, the reachable components as bits: 12 MB for 10,000 functions. Callees come first.
         reach = np.zeros((components, (components + 7) // 8), dtype=np.uint8)
         total = np.zeros(components)
         callees: list[set[int]] = [set() for _ in range(components)]
@@ -199,7 +219,7 @@ class CallGraph:
         return np.asarray(total[self.component], dtype=np.int64)
 
     def with_seen(self, trees: Iterable[CallTree]) -> CallGraph:
-        """Return the graph with the calls in these measured trees marked as certain."""
+        """Return the graph with the calls that occur in these measured call trees marked as certain."""
         seen: set[tuple[int, int]] = set()
         for tree in trees:
             functions = [self.of_region(region) for region in tree.regions]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages of modeling, by code."""
+"""The messages that modeling shows to users, each with a code (message.py)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collect the executions of count classes at all configurations of an experiment."""
+"""How often each class of basic blocks is executed at all configurations of an experiment.
+
+A class is a set of basic blocks of a function that are always executed equally often, such as a loop body or one side
+of a branch. The compiler pass counts the executions of classes; the binary contains the effort of one execution.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +20,9 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Place:
-    """The line of a function with the most work of a class.
+    """The place of a class in the source: the line with most of its work.
 
-    line: 0 if unknown. depth: number of enclosing loops in the function.
+    line: 0 if it is unknown. depth: number of loops around it in the function.
     """
 
     function: str
@@ -29,13 +33,13 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class ClassVectors:
-    """Execution counts of each class on each call path.
+    """The numbers of executions of classes; each row is a class on a call path.
 
-    - callpath: shape (rows,), index into the call tree.
-    - counts: shape (rows, configurations), sums over ranks and threads, means over repetitions.
-    - within: shape (rows,), the row of the enclosing class on the same call path, -1: none.
-    - effort: name of a metric → shape (rows,), effort of one execution.
-    - places: of each row. ranks: shape (configurations,), number of ranks.
+    - callpath: (rows,), number of the call path in the call tree.
+    - counts: (rows, configurations), executions, summed over ranks and threads, means over repetitions.
+    - within: (rows,), the row of the class that contains this one on the same call path; -1: none.
+    - effort: by metric, (rows,), the effort of one execution.
+    - places: of each row in the source. ranks: (configurations,), number of ranks.
     """
 
     callpath: Integers

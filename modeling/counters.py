@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of processor counters in archives, for all counter sources."""
+"""Names of the metrics of processor counters in archives, for all sources of counters."""
 
 from __future__ import annotations
 
 from .experiment import Metric
 
 SOURCES = ("effort", "cachegrind", "reuse", "perf", "papi")
-"""Counter sources: compiler pass, simulated cache, simulated caches of many sizes, perf events of the kernel, PAPI."""
+"""Sources of counters: compiler pass, a simulated cache, simulated caches of many sizes, perf events of Linux, PAPI."""
 
 KIB = 1024
 MISSES = {
@@ -14,7 +14,8 @@ MISSES = {
     for size in (8, 16, 32, *(part << power for power in range(5, 14) for part in (2, 3)), 32768)
 }
 SCATTERED = {size * KIB: f"scattered_{size}k" for size in (64, 512)}
-"""Metrics of cache misses by the size of the cache (bytes): all misses, and misses that a prefetcher does not avoid."""
+"""MISSES and SCATTERED: names of metrics by the size of a cache (bytes). They count all misses of the cache, and the
+misses that a prefetcher does not avoid."""
 
 COUNTERS = {
     metric.name: metric
@@ -41,10 +42,11 @@ COUNTERS = {
         ),
     )
 }
-"""Counters by name of the metric."""
+"""The metrics of counters, by name."""
 
 LEVELS = {"L1": "l1_hits", "L2": "l2_hits", "LLC": "llc_hits", "memory": "memory_accesses"}
-"""Metrics of the levels of memory, nearest first (Table 1 of the APMT paper: T_L1, T_L2, T_LLC, T_mm)."""
+"""Metrics of accesses by the level of memory that served them, nearest first (T_L1, T_L2, T_LLC and T_mm in Table 1 of
+Ding et al., APMT: an automatic hardware counter-based performance modeling tool, 2020)."""
 
 REQUESTED = {"cycles": "cpu_cycles", "instructions": "cpu_instructions", "stalls": "stall_cycles"} | {
     "L1": "l1_hits",
@@ -56,4 +58,4 @@ REQUESTED = {"cycles": "cpu_cycles", "instructions": "cpu_instructions", "stalls
     "page-faults": "page_faults",
     "context-switches": "context_switches",
 }
-"""Names of counters for `quipu run --counters`."""
+"""Metrics by the names of counters in the option `quipu run --counters`."""

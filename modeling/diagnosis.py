@@ -2,9 +2,11 @@
 """Find call paths whose time grows faster than their effort, the cause, and the loss at a larger scale.
 
 If the time of a call path follows its effort, its time per unit of effort is the same at every configuration. For each
-call path with a prior (effort, Table I), the slowdown is r = time / (time expected from effort). Along every parameter
-x it is fitted by r = a + b·g(x). Each line of points in x has separate a and b, and all lines share one slowly growing
-g. A significant slowdown has a cause: waiting or contention in MPI, or contention or cache effects in computation.
+call path with a prior, the slowdown is r = time / (time expected from effort). The prior is effort for computation, and
+the expected run time of the MPI operation for communication (priors/table.py). Along every parameter x, the slowdown is
+fitted by r = a + b·g(x). Each line of points that differ only in x has separate a and b, and all lines share one slowly
+growing g. A significant slowdown has a cause: waiting or contention in MPI, or contention or cache effects in
+computation.
 """
 
 from __future__ import annotations
@@ -29,16 +31,16 @@ from .priors.untimed import OF_CALLS
 _LEAST_LOSS = 1e-3
 # Growth beyond effort is reported if it takes more than this part of the program.
 _LEAST_BEYOND = 0.01
-# The default target in multiples of the largest measured number of ranks. `make bench-modeling_accuracy` and
-# `bench-modeling_layouts` check predictions and intervals up to this factor.
+# The default target is this multiple of the largest measured number of ranks. benchmarks/modeling_accuracy.py and
+# modeling_layouts.py check predictions and intervals up to this factor.
 _TIMES_RANKS = 16.0
-# The default target in multiples of the largest value of each parameter, if the number of ranks does not vary.
+# The same for each parameter, if no parameter is the number of ranks.
 _TIMES_OTHERS = 4.0
 # A note names call paths without effort if they take at least this part of the time.
 _WITHOUT_EFFORT = 0.05
-_NAMED = 3  # regions in such a note
+_NAMED = 3  # largest number of regions that such a note names
 
-# Kinds of call paths without effort: a description, and the consequence for the user.
+# Texts for notes on call paths without effort: a description of the kind, and the consequence for the user.
 _UNSEEN = "it is unknown whether their time grows faster than their work"
 _NOT_BUILT = (
     "call paths without effort",
@@ -59,16 +61,17 @@ _NOT_COUNTED = {
 class Finding:
     """One call path that loses time as one parameter grows.
 
+    - path, label: number and text of the call path. cause: why it is slower. parameter: the one that grows.
     - predicted: exclusive time at the target (s). If `in_model`, it is the prediction of the model of time, otherwise
       the time from effort times the slowdown.
-    - lost: the part of `predicted` beyond the time per effort at the smallest measured value of the parameter (s).
+    - lost: the part of `predicted` that would be saved with the slowdown at the smallest measured value (s).
     - in_model: whether the model of time contains waiting or growth beyond effort.
-    - slowdown_measured, slowdown: factors from the smallest measured value to the largest measured value, and to the
-      target.
+    - slowdown_measured, slowdown: the slowdown at the largest measured value, and at the target, relative to that at
+      the smallest measured value.
     - growth: function of the slowdown, such as "p^(1/3)".
-    - significance: expected part of false findings among findings of this or a higher significance.
+    - significance: expected part of false findings among all findings that are at least as significant.
     - wait_share: part of the time at the largest values of the parameter that was waiting; NaN if it was not measured.
-    - effort, basis: the model of time from effort, and its kind of effort.
+    - effort, basis: the model of time from effort as text, and the kind of effort.
     """
 
     path: int
@@ -88,7 +91,7 @@ class Finding:
 
     @property
     def evidence(self) -> str:
-        """Return the evidence of the finding as a sentence."""
+        """Return the evidence of the finding as text."""
         text = f"{self.slowdown_measured:.3g} times slower over the measured {self.parameter}"
         if math.isfinite(self.wait_share):
             text += f", {self.wait_share:.0%} waiting"
@@ -97,12 +100,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class BeyondEffort:
-    """Waiting and growth beyond effort in the model of time of a call path without a finding.
+    """A call path without a finding whose model of time contains waiting or growth beyond effort.
 
-    The evidence selects this model, but the slowdown over one parameter alone is not significant. For example, it may
-    follow the form of the process grid.
+    The model was selected by its evidence, but the slowdown over one parameter alone is not significant. For example,
+    it may depend on the shape of the process grid.
 
-    - predicted, lost: seconds at the target, and the part of them beyond effort.
+    - predicted, lost: exclusive time at the target, and the part of it beyond effort (s).
     - basis: the parts of the model, such as "table I: MPI_Recv + waiting".
     """
 
@@ -115,17 +118,17 @@ class BeyondEffort:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Findings at a point, by lost time, largest first.
+    """The result of a diagnosis at a point. findings: the largest loss first.
 
     - predicted: time of the program at the point, as `evaluate` returns it (s).
-    - total: time from effort alone, without waiting and growth beyond effort (s).
+    - total: time of the program from effort alone, without waiting and growth beyond effort (s).
     - start_and_end: time of the start and the end of MPI, which is not part of the other times (s).
-    - beyond: how many times the point is beyond the measured range, by parameter.
+    - beyond: ratio of the point to the measured range, for parameters outside of it.
     - oversubscribed_share: part of `total` that is predicted from runs with more ranks than processors.
-    - without_effort: part of `total` in call paths without effort. Growth of their time and growth of their work cannot
-      be distinguished.
+    - without_effort: part of `total` in call paths without effort. Their time may grow because their work does, which
+      cannot be distinguished from a slowdown.
     - notes: configurations and parameters that could not be examined, with the reason.
-    - others: further call paths whose models contain at least 1 % of the program beyond effort, largest first.
+    - others: call paths without a finding that lose at least 1 % of the program by their models, largest first.
     """
 
     point: dict[str, float]
@@ -141,21 +144,21 @@ class Diagnosis:
 
     @property
     def not_in_models(self) -> float:
-        """Return the loss of all findings whose growth is not in the model of time (s)."""
+        """Return the time that is lost by findings whose slowdown is not part of the model of time (s)."""
         return sum(finding.lost for finding in self.findings if not finding.in_model)
 
     def share(self, finding: Finding | BeyondEffort) -> float:
-        """Return the part of all time at the point that a finding loses; all time is `predicted` + `not_in_models`."""
+        """Return the lost time of a finding as a part of all time at the point, `predicted` + `not_in_models`."""
         whole = self.predicted + self.not_in_models
         return finding.lost / whole if whole > 0 else math.nan
 
 
 def scale_of(experiment: Experiment, chosen: Mapping[str, float]) -> tuple[float, ...]:
-    """Return the target, one value per parameter: the chosen value, or the default.
+    """Return the target, one value per parameter: the chosen value, or a default.
 
-    The default is 16 times the largest measured p and the largest measured value of the other parameters. Without p it
-    is four times the largest value of each parameter. A single configuration does not determine any growth; then the
-    default is this configuration.
+    The default is 16 times the largest measured p, and the largest measured value of the other parameters. Without a
+    parameter p, it is four times the largest value of each parameter. With a single configuration, which determines no
+    growth, it is this configuration.
     """
     largest = experiment.points.max(axis=0) if experiment.configurations else np.ones(len(experiment.parameters))
     times = {"p": _TIMES_RANKS} if "p" in experiment.parameters else dict.fromkeys(experiment.parameters, _TIMES_OTHERS)
@@ -168,7 +171,10 @@ def scale_of(experiment: Experiment, chosen: Mapping[str, float]) -> tuple[float
 
 
 def blind_spots(experiment: Experiment) -> tuple[str, ...]:
-    """Return notes on data that a diagnosis cannot use: oversubscribed configurations, parameters with few values."""
+    """Return notes on data that a diagnosis cannot use.
+
+    These are configurations whose ranks waited for processors, and parameters with too few values.
+    """
     usable = experiment.dedicated
     notes = []
     if not usable.all():
@@ -187,16 +193,20 @@ def blind_spots(experiment: Experiment) -> tuple[str, ...]:
 
 
 def _most_values(experiment: Experiment, column: int, usable: NDArray[np.bool_]) -> int:
-    """Return the largest number of values of a parameter on a line, among the usable configurations (shape (C,))."""
+    """Return the largest number of values of a parameter on a line of configurations that differ only in it.
+
+    usable: mask (C,) of the configurations that count.
+    """
     along = lines(experiment.points, column)
     return max((np.unique(experiment.points[line][usable[line], column]).size for line in along), default=0)
 
 
 def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, float]) -> Diagnosis:
-    """Return the call paths whose time grows faster than effort, ranked by the time lost at a point (name → value).
+    """Return the call paths whose time grows faster than effort, ranked by the time that they lose at a point.
 
-    analysis: the models of the experiment. The call paths are those of the runs with times. Raises ModelingError if
-    there are no times, or the point does not fit the experiment.
+    analysis: the models of the experiment. point: value of each parameter. If some runs are count-only, numbers of call
+    paths refer to the tree of the runs with times. Raises ModelingError if there are no times, or the parameters of the
+    point do not match.
     """
     experiment, analysis = of_time(experiment, analysis)
     whole, full = evaluate(analysis, point), analysis.models("time")
@@ -256,7 +266,11 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
 
 
 def _others(whole: Evaluation, from_effort: Evaluation, found: Collection[int]) -> tuple[BeyondEffort, ...]:
-    """Return the time beyond effort of call paths without a finding. Both evaluations are times at the same point."""
+    """Return the call paths without a finding that lose at least _LEAST_BEYOND of the program, largest loss first.
+
+    whole, from_effort: the time at the same point, by the models of time and from effort alone. found: the call paths
+    with a finding.
+    """
     tree, least = whole.analysis.tree, _LEAST_BEYOND * whole.total.value
     result = []
     for path, entry in enumerate(whole.analysis.models("time")):
@@ -270,9 +284,9 @@ def _others(whole: Evaluation, from_effort: Evaluation, found: Collection[int]) 
 
 
 def _without_effort(experiment: Experiment, alone: Mapping[int, float], total: float) -> tuple[str, ...]:
-    """Return notes on call paths without effort, grouped by the possible remedy.
+    """Return notes on call paths without effort, one per kind.
 
-    alone: seconds by call path; total: seconds of the program.
+    alone: predicted seconds of these call paths; total: seconds of the program.
     """
     counted = np.zeros(len(experiment.tree), dtype=bool)
     for name, values in experiment.values.items():

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare two experiments with the same call paths and configurations: effort exactly, time with a significance test.
 
-Times are compared with a rank test stratified by configuration: the sum over configurations of the Mann-Whitney
-statistics (Mann and Whitney 1947; van Elteren 1960 for strata). Its exact distribution, with ties, is computed under
-the hypothesis that all repetitions of a configuration are exchangeable. The tests of all call paths are corrected by
-the method of Benjamini and Hochberg (1995) with a false discovery rate of 5 %.
+Times are compared by a rank test that is stratified by configuration: the statistic is the sum over configurations of
+the rank sums of Mann and Whitney (1947; van Elteren 1960 for strata). Its exact distribution, with ties, is computed
+under the hypothesis that the repetitions before and after are exchangeable within each configuration. The p-values of
+all call paths are corrected by the method of Benjamini and Hochberg (1995) with a false discovery rate of 5 %.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from .expectations import highest, lowest
 from .experiment import Experiment, FloatArray
 
 FALSE_DISCOVERY_RATE = 0.05
-# Largest number of repetitions of a configuration on each side. The test ignores further repetitions, because its exact
-# distribution takes cubic time.
+# Largest number of repetitions of a configuration on each side. The test ignores further ones, because the time for its
+# exact distribution grows with the third power of this number.
 _MOST_REPETITIONS = 60
 
 
 @dataclass(frozen=True)
 class EffortDifference:
-    """One effort metric of one call path that differs.
+    """The difference of one effort metric of one call path.
 
-    - configurations: indices of the configurations that differ. of: number of compared configurations.
-    - before, after: exclusive values at `at`, the configuration with the largest difference.
-    - certain: whether all repetitions of each side are equal. If not, repetitions vary, but the range of the values
-      before does not overlap the range of the values after.
+    - configurations: indices of the configurations that differ. of: number of configurations that were compared.
+    - at: index of the configuration with the largest difference. before, after: means of the values there.
+    - certain: whether the repetitions of each side are equal. If not, the range of the values before still does not
+      overlap the range of the values after.
     """
 
     path: int
@@ -54,14 +54,14 @@ class EffortDifference:
 
 @dataclass(frozen=True)
 class TimeDifference:
-    """The difference of a cost metric of a call path.
+    """The difference of a cost metric of a call path; path -1 is the whole program.
 
-    - ratio: after / before, Hodges-Lehmann estimate: the median over all pairs of repetitions of a configuration.
-    - chance: p-value: probability of this or a larger difference between equal programs; NaN without data.
-      corrected: the p-value corrected for all tests (Benjamini-Hochberg). least: the smallest possible `chance` with
-      this number of repetitions.
-    - before, after: means over the common configurations.
-    - repetitions: number before and number after, each the smallest over the configurations.
+    - before, after: means over the configurations with values on both sides, in the unit of the metric.
+    - ratio: after / before, by the estimate of Hodges and Lehmann: the median of the ratios of all pairs of repetitions
+      of the same configuration.
+    - chance: the p-value, the probability of this or a larger difference between equal programs. corrected: the p-value
+      corrected for the tests of all call paths. least: the smallest p-value that is possible with these repetitions.
+    - repetitions: smallest number of repetitions of a configuration, before and after.
     """
 
     path: int
@@ -76,7 +76,7 @@ class TimeDifference:
 
     @property
     def significant(self) -> bool:
-        """Return whether the difference is significant after the correction for multiple tests."""
+        """Return whether the corrected p-value is at most FALSE_DISCOVERY_RATE."""
         return self.corrected <= FALSE_DISCOVERY_RATE
 
     @property
@@ -88,10 +88,10 @@ class TimeDifference:
 def effort_differences(
     before: Experiment, after: Experiment, metrics: Sequence[str], inclusive: bool = False
 ) -> list[EffortDifference]:
-    """Return the differences of effort in the order of the call tree.
+    """Return the differences of effort metrics, in the order of the call tree.
 
-    Raises ModelingError if the experiments have different trees or configurations. Values that were measured on one
-    side only are not compared.
+    inclusive: compare inclusive instead of exclusive values. Values that were measured on one side only are not
+    compared. Raises ModelingError if the experiments do not share one call tree, or have different configurations.
     """
     _require_same(before, after)
     found = []
@@ -117,9 +117,9 @@ def effort_differences(
 def time_differences(
     before: Experiment, after: Experiment, metric: str = "time", inclusive: bool = False
 ) -> list[TimeDifference]:
-    """Return the differences of a cost metric, one entry per call path with values on both sides.
+    """Return the differences of a cost metric, one entry per call path with values above 0 on both sides.
 
-    The last entry, with path -1, is the whole program. Raises ModelingError like `effort_differences`.
+    An entry for the whole program, with path -1, comes last. inclusive, errors: as in `effort_differences`.
     """
     _require_same(before, after)
     old = before.inclusive(metric) if inclusive else before.values[metric]
@@ -143,7 +143,7 @@ def _require_same(before: Experiment, after: Experiment) -> None:
 
 
 def _total(experiment: Experiment, metric: str) -> FloatArray:
-    """Return the whole program, shape (configurations, repetitions); NaN for repetitions that do not exist."""
+    """Return a metric of the whole program (configurations, repetitions); NaN for repetitions that do not exist."""
     values = experiment.values[metric]
     measured = ~np.isnan(values).all(axis=0)
     return np.where(measured, experiment.program(metric), np.nan)
@@ -153,7 +153,7 @@ _Row = tuple[int, float, float, float, float, float, tuple[int, int]]
 
 
 def _time_difference(path: int, metric: str, old: FloatArray, new: FloatArray) -> _Row | None:
-    """Return path, means, ratio, p-value, least p-value and repetitions; None if all times of a side are 0."""
+    """Return the fields of a TimeDifference without the corrected p-value; None if all values of a side are 0."""
     strata = []
     for mine, theirs in zip(old, new, strict=True):
         a, b = mine[~np.isnan(mine)][:_MOST_REPETITIONS], theirs[~np.isnan(theirs)][:_MOST_REPETITIONS]
@@ -171,9 +171,9 @@ def _time_difference(path: int, metric: str, old: FloatArray, new: FloatArray) -
 
 
 def rank_test(strata: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[float, float]:
-    """Return the two-sided p-value of the stratified rank sum, and the least possible p-value.
+    """Return the two-sided p-value of the stratified rank test, and the smallest possible p-value.
 
-    strata: for each configuration the values before and after. Values are exchangeable only within a configuration.
+    strata: for each configuration, the values before and the values after.
     """
     total, distribution = 0, np.ones(1)
     for a, b in strata:
@@ -188,7 +188,10 @@ def rank_test(strata: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[float, f
 
 @lru_cache(maxsize=4096)
 def _rank_sums(ranks: tuple[int, ...], chosen: int) -> FloatArray:
-    """Return the probability of each sum of `chosen` ranks if all choices are equally likely; the index is the sum."""
+    """Return the probabilities of the sums of `chosen` out of `ranks`, if all choices are equally likely.
+
+    Entry s of the result is the probability of the sum s.
+    """
     counts = np.zeros((chosen + 1, sum(ranks) + 1))
     counts[0, 0] = 1.0
     for rank in ranks:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert an analysis to a JSON document and back, so that models can be stored and used without measurements."""
+"""Convert the models of an experiment to a JSON document and back, so that they can be used without measurements."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ FORMAT, SCHEMA = "quipu-models", 1
 
 
 def to_document(analysis: Analysis) -> dict[str, Any]:
-    """Return the analysis as JSON data: {"format": "quipu-models", "schema": 1, ...}.
+    """Return the models as JSON data: {"format": "quipu-models", "schema": 1, ...}.
 
-    "callpaths" contains region and parent of every call path. "models" contains for each metric one exclusive model per
-    call path; inclusive models are sums of these.
+    "callpaths" contains the region and the parent of every call path. "models" contains for each metric the exclusive
+    models of all call paths, of which inclusive models are sums. Laws of counts, rates, and models of moments of the
+    heap are not stored.
     """
     tree = analysis.tree
     return {
@@ -97,7 +98,11 @@ class _Document:
 
 
 def from_document(data: object, source: object = "models") -> Analysis:
-    """Return the analysis from the data of `to_document`. Raises FormatError with `source` for another schema."""
+    """Return the models of data that `to_document` returned.
+
+    source: name of the file for errors. Raises FormatError for data of another format or schema, or if entries do not
+    match.
+    """
     if isinstance(data, dict) and data.get("format") != FORMAT:
         raise FormatError(source, f'is not a file of models: "format" is {data.get("format")!r}, not "{FORMAT}"')
     if isinstance(data, dict) and data.get("schema") != SCHEMA:

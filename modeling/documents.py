@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert untrusted JSON and TOML to typed values; an error names the wrong key."""
+"""Convert untrusted JSON and TOML texts to typed values, within limits; an error names the wrong key."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAMES = re.compile(rb'"[^"]*"')
 _PLAIN = {"object": "an object", "array": "a list", "str": "text", "int": "a whole number", "float": "a number"}
 _PLAIN |= {"int | float": "a finite number", "bool": "true or false", "null": "nothing"}
 Real = Annotated[float, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
-"""A finite number; NaN fails the comparisons."""
+"""A finite number of at most 1e300 in magnitude (NaN fails the comparisons)."""
 Number = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | Real
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 Positive = Annotated[int, msgspec.Meta(ge=1, lt=1 << 31)]
@@ -38,10 +38,10 @@ Whole = Annotated[int, msgspec.Meta(gt=-(1 << 31), lt=1 << 31)]
 
 
 def typed(content: object, kind: type[Value], source: object, within: str = "", whole: str = "the document") -> Value:
-    """Return parsed content as a value of `kind`, a dataclass with types of msgspec; further keys are ignored.
+    """Return parsed content as a value of `kind`, a dataclass with types of msgspec. Further keys are ignored.
 
-    within: the key of the document whose content this is. whole: the name of the whole content in messages. Raises
-    FormatError with `source`, the wrong key and the expected type.
+    source: name of the file in errors. within: the key under which the document contains this content. whole: the name
+    of the content itself in errors. Raises FormatError with the wrong key and the expected type.
     """
     try:
         return msgspec.convert(content, kind, strict=True, dec_hook=_fraction)
@@ -57,18 +57,18 @@ def typed(content: object, kind: type[Value], source: object, within: str = "", 
 
 
 def _plain(kind: str) -> str:
-    """Return a type name of msgspec in plain words: `array | null` becomes "a list or nothing"."""
+    """Return the name of a type in plain words: `array | null` of msgspec becomes "a list or nothing"."""
     kinds = [kind] if kind in _PLAIN else kind.split(" | ")
     return " or ".join(_PLAIN.get(one, f"`{one}`") for one in kinds)
 
 
 def is_parameter(name: str) -> bool:
-    """Return whether a name is valid for a parameter: letters, digits and _, because folder names contain it."""
+    """Return whether a name is valid for a parameter: letters, digits and _, because names of folders contain it."""
     return _PARAMETER.fullmatch(name) is not None
 
 
 def is_number(value: object) -> bool:
-    """Return whether parsed content is a `Number`, a valid number for documents and parameters."""
+    """Return whether parsed content is a valid number for documents and parameters (`Number`)."""
     try:
         msgspec.convert(value, Number, strict=True)
     except msgspec.ValidationError:
@@ -77,9 +77,10 @@ def is_number(value: object) -> bool:
 
 
 def number_of(text: str) -> float | None:
-    """Return the `Number` of a text; None if it is invalid. Whole numbers are int if a float represents them exactly.
+    """Return the number in a text; None if it is no valid `Number`.
 
-    float() accepts more: spaces, `_`, digits of all alphabets, nan and inf.
+    Whole numbers are int if a float represents them exactly. Unlike float(), the function rejects spaces, `_`, digits
+    of other alphabets, nan and inf.
     """
     try:
         value = float(text) if text.isascii() and not set(text) & set("_ \t\n\r\v\f") else math.nan
@@ -93,9 +94,9 @@ def number_of(text: str) -> float | None:
 
 
 def json_of(text: str, source: object, line: int | None = None) -> Any:
-    """Return the value of a JSON text; the caller must check its cost with `check_document` before.
+    """Return the value of a JSON text. The caller must check its size and depth with `check_document` before.
 
-    Raises FormatError with the line: `line`, or the line in the text.
+    line: line of the text in its file, None if the text is the whole file. Raises FormatError with the line.
     """
     try:
         return json.loads(text)
@@ -109,12 +110,12 @@ def json_of(text: str, source: object, line: int | None = None) -> Any:
 
 
 def toml_of(content: bytes, source: object) -> dict[str, Any]:
-    """Return the content of a TOML file. Raises FormatError with the line, and the errors of `check_document`."""
+    """Return the content of a TOML file. Raises FormatError with the line, or as `check_document`."""
     try:
         text = content.decode("utf-8")
         check_document(content)
         if longest := max((found[0].count(".") for found in _DOTTED.finditer(text)), default=0):
-            current().check_depth(longest)  # tomllib needs time of order depth²
+            current().check_depth(longest)  # tomllib needs time proportional to depth²
         return tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise FormatError(source, "is not UTF-8 text") from error
@@ -128,9 +129,10 @@ def toml_of(content: bytes, source: object) -> dict[str, Any]:
 
 
 def check_document(content: bytes) -> None:
-    """Count the memory of the objects of a JSON or TOML text. Raises FormatError if it is too large or too deep.
+    """Check the memory and the depth that a JSON or TOML text will need. Raises FormatError beyond a limit (limits.py).
 
-    The count is an upper bound from the characters that begin objects and separate entries, also inside of names.
+    The memory is an upper bound: it is computed from the number of characters that begin objects and separate entries,
+    even if these are inside of texts.
     """
     cost = current()
     many_words = 1 if content.isascii() else 4  # bytes of a character in memory
@@ -148,12 +150,12 @@ def check_document(content: bytes) -> None:
 
 
 def _fraction(_kind: type[Fraction], value: str) -> Fraction:
-    """Return the value of a field with a type that msgspec does not support: exponents, stored as text."""
+    """Return a fraction from its text, for msgspec, which does not support this type. Exponents are stored so."""
     return fraction_of(value)
 
 
 def fraction_of(text: str) -> Fraction:
-    """Return the fraction of a text such as 2/3. Raises ValueError for an invalid or long text."""
+    """Return the fraction in a text such as 2/3. Raises ValueError for an invalid or long text."""
     try:
         # Fraction would expand 1e999999999, and accepts digits of all alphabets.
         if len(text) > _LONGEST_FRACTION or not text.isascii() or set(text.lower()) & set("e_"):
@@ -164,7 +166,7 @@ def fraction_of(text: str) -> Fraction:
 
 
 def _named(content: object, kind: type[object], path: str) -> str:
-    """Return a path of msgspec with the first wrong key instead of `[...]`, which msgspec writes for a mapping."""
+    """Return the path of an error with the first wrong key in place of `[...]`, which msgspec writes for mappings."""
     before, unnamed, after = path.partition("[...]")
     if not unnamed or not isinstance(content, dict):
         return path

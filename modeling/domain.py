@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the possible process grids of a program from its total effort."""
+"""Rank the possible process grids of a program by its effort."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from .pmnf.grids.exact import GridCounts
 from .pmnf.hypotheses.library import Library
 from .process_grid import ProcessGrid
 
-# Effort with an exponent up to 2 plus this number belongs to a plane; edges and logarithms add some tenths.
+# A domain has two dimensions if the exponent of the effort differs from 2 by at most this number. Edges and logarithms
+# change the exponent by some tenths.
 _OF_PLANE = 0.25
-# Counts that depend on the grid; other counts are proportional to them.
+# Counts by which grids are ranked; other counts are proportional to them.
 _TELLING = ("instructions", "visits", "bytes_sent")
 
 
 def possible_grids(experiment: Experiment, library: Library) -> tuple[ProcessGrid, ...]:
     """Return the possible process grids of a program, the most probable first.
 
-    Let n be the only varied parameter other than the number of processes. If the blocks grow like n², grids of three
-    dimensions are excluded. The other grids are ranked by the description length that they save for the largest counts,
-    compared with tables of these counts.
+    If the basic blocks grow like n², where n is the only varied parameter other than the number of processes, grids of
+    three dimensions are excluded. The other grids are ranked by the bits that they save: the difference between writing
+    the largest counts as a table, and as formulas of the grid.
     """
     grids = experiment.grids
     if len(grids) < 2 or "blocks" not in experiment.values:
@@ -42,13 +43,12 @@ def _ranked(experiment: Experiment, grids: tuple[ProcessGrid, ...], library: Lib
         counts = GridCounts(experiment.points, experiment.parameters, library, values)
         for place, grid in enumerate(grids):
             saved[place] += sum(counts.models(grid, counts.domain(grid)).saved)
-    # sorted is stable: equal grids keep their order
     order = sorted(range(len(grids)), key=lambda place: -round(float(saved[place]), 6))
     return tuple(grids[place] for place in order)
 
 
 def _largest(experiment: Experiment, metric: str) -> FloatArray:
-    """Return the largest counts (N, C) of a metric, of call paths that were measured at all configurations."""
+    """Return the counts (N, C) of the N call paths with the largest ones, measured at all C configurations."""
     values = experiment.values[metric]
     measured = (~np.isnan(values)).sum(axis=2)
     means: FloatArray = np.nansum(values, axis=2) / np.maximum(measured, 1)
@@ -58,7 +58,11 @@ def _largest(experiment: Experiment, metric: str) -> FloatArray:
 
 
 def _exponent(experiment: Experiment, processes: int) -> float | None:
-    """Return the exponent of the blocks of all call paths in n between its two largest values; None if unknown."""
+    """Return the exponent with which the blocks of the program grow between the two largest values of n.
+
+    processes: column of the number of processes. None if n is not the only other parameter that varies, or without
+    lines along n.
+    """
     points = experiment.points
     varied = [place for place in range(points.shape[1]) if np.unique(points[:, place]).size > 1]
     others = [place for place in varied if place != processes]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The metric `effort_excess`: the imbalance of a call path over the ranks, in basic blocks.
 
-For each interval between two synchronizations, the excess is the maximum of the blocks over the ranks minus their mean.
-The metric is the sum over all intervals. A run without records of its synchronizations counts as one interval.
-The metric is the same in every run and is modeled like other counts; its model shows how the imbalance grows.
+For each interval between two synchronizations of all ranks, the excess is the maximum of the blocks over the ranks
+minus their mean. The metric is the sum over all intervals. A run without records of its synchronizations counts as one
+interval. The metric is the same in every run and is modeled like other counts; its model shows how the imbalance grows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ EFFORT_EXCESS = Metric(BETWEEN, "1", "effort", "sum", "basic blocks that ranks w
 
 
 def with_effort_excess(experiment: Experiment) -> Experiment:
-    """Return an experiment with the metric `effort_excess`. Raises ModelingError without blocks, or means of ranks."""
+    """Return the experiment with the additional metric `effort_excess`.
+
+    Raises ModelingError if the blocks of each rank are not known, or values are not means over the ranks.
+    """
     known = experiment.excess.get(BETWEEN)
     if known is None:
         raise ModelingError(

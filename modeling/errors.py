@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The errors that Quipu reports to its users.
 
-Every message contains the wrong file, line or option, and what to do. The command line prints only the message and
-exits with `exit_code`. Any other exception is a defect of Quipu.
+Every message names the file, line or option at fault, and what to do. The command line prints only the message and
+exits with `exit_code`. Any other exception that reaches a user is a defect of Quipu.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class QuipuError(Exception):
 
     @property
     def code(self) -> str:
-        """Return the code of the message for `quipu explain`; empty if no catalogue contains the message."""
+        """Return the code of the message for `quipu explain`; "" if the message has none (message.py)."""
         return code_of(str(self))
 
 
@@ -36,10 +36,10 @@ class FormatError(QuipuError):
         self.message = message
         self.line = line
         where = self.source if line is None else f"{self.source}:{line}"
-        super().__init__(one_line(f"{where}: {message}"))  # both may come from the file
+        super().__init__(one_line(f"{where}: {message}"))  # one_line: both may contain text of an untrusted file
 
     def __reduce__(self) -> tuple[type[FormatError], tuple[str, str, int | None]]:
-        return type(self), (self.source, self.message, self.line)  # worker processes send it back
+        return type(self), (self.source, self.message, self.line)  # for errors that a worker process sends back
 
 
 class ModelingError(QuipuError):
@@ -55,7 +55,10 @@ class MeasurementError(QuipuError):
 
 
 class SectionMissing(FormatError):
-    """A program has no section of facts: it was not built with the compiler wrappers, or it was stripped."""
+    """A program file lacks the section that the compiler pass writes.
+
+    It was not built with the compiler wrappers, or its sections were removed (strip).
+    """
 
 
 class EnvironmentProblem(QuipuError):

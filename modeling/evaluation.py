@@ -29,9 +29,10 @@ from .times.counted import UNKNOWN, by_law, predicted, predicted_counts
 if TYPE_CHECKING:
     import pandas
 
-# Runs with a smaller relative difference are equal.
+# A scatter of runs below this counts as 0.
 _ALIKE = 1e-9
-# Part of the variance of times by rates that all call paths share, because one machine changes all rates.
+# Part of the variance of predicted times that all call paths share, if times are effort times rates: the machine
+# changes all rates together.
 _SHARED = 0.25
 
 
@@ -39,9 +40,12 @@ _SHARED = 0.25
 class Ranked:
     """One call path in a ranking.
 
+    - path, label: number and text of the call path.
+    - value, lower, upper: prediction and 90 % interval, in the unit of the metric.
     - share: part of the predicted value of the program, 0 to 1; NaN for the start and the end of MPI.
-    - beyond: ratio of the point to the measured range of the model, by parameter; empty inside.
+    - beyond: ratio of the point to the measured range of the model, for parameters outside of it.
     - model: its model as text. If there is none, it is empty, the value is NaN, and `note` contains the reason.
+    - basis: the measurements and priors of the model.
     - oversubscribed: the model depends on runs with more ranks than processors.
     """
 
@@ -67,8 +71,8 @@ class Ranked:
 class Evaluation:
     """All models of a metric, evaluated at one point.
 
-    point: by parameter, in the order of `analysis.parameters`. exclusive: per call path; NaN without a finite
-    prediction, and 0 instead of a negative value.
+    point: value of each parameter, in the order of `analysis.parameters`. exclusive: the prediction for each call path;
+    NaN without a finite prediction. Negative predictions are 0.
     """
 
     analysis: Analysis
@@ -78,10 +82,10 @@ class Evaluation:
 
     @cached_property
     def inclusive(self) -> tuple[Prediction, ...]:
-        """Return the inclusive prediction of each call path. Errors are independent except for the common part of
-        rates.
+        """Return the inclusive prediction of each call path: the sum over it and all call paths below it.
 
-        NaN if all are NaN. For a metric that is not additive, the result is the exclusive predictions.
+        Errors of call paths are independent, except for the part `_SHARED`. The result is NaN if all parts are NaN. For
+        a metric that is not additive, the result is `exclusive`.
         """
         if self.metric.over_locations == "max":
             return self.exclusive
@@ -90,24 +94,24 @@ class Evaluation:
 
     @cached_property
     def total(self) -> Prediction:
-        """Return the prediction of the program: the sum over its call paths, or the maximum for a metric that is not
-        additive.
+        """Return the prediction of the program; NaN if no call path has a prediction.
 
-        NaN if no call path has a prediction.
+        It is the sum over its call paths; for a metric that is not additive, the maximum.
         """
         return self._total(~self.analysis.tree.start_and_end)
 
     def sum_over(self, paths: Sequence[int]) -> Prediction:
-        """Return the sum over some call paths, like `total`."""
+        """Return the sum over the call paths with these numbers, computed as `total`."""
         chosen = np.zeros(len(self.exclusive), dtype=bool)
         chosen[list(paths)] = True
         return self._total(chosen)
 
     @property
     def one_run(self) -> tuple[float, float] | None:
-        """Return the range of nine of ten runs: the interval of the program's time, widened by the scatter of runs.
+        """Return the range (lower, upper) that contains the time of the program in nine of ten runs, in seconds.
 
-        None for other metrics, if runs do not differ, or if too few were repeated.
+        It is the interval of `total`, widened by the scatter of single runs. None for other metrics, if runs do not
+        differ, or if too few were repeated.
         """
         total, apart = self.total, self.analysis.run_scatter
         if self.metric.name != "time" or apart is None or apart < _ALIKE or not total.value > 0:
@@ -120,12 +124,12 @@ class Evaluation:
 
     @cached_property
     def start_and_end(self) -> Prediction:
-        """Return the prediction of the start and the end of MPI, like `total`; 0 if there is none."""
+        """Return the prediction of the start and the end of MPI, computed as `total`; 0 if there is none."""
         return self._total(self.analysis.tree.start_and_end)
 
     @cached_property
     def beyond(self) -> dict[str, float]:
-        """Return the ratio of the point to the measured range, by parameter; empty inside."""
+        """Return the ratio of the point to the measured range (`times_beyond`), for parameters outside of it."""
         return times_beyond(self.point, self.analysis.ranges_of(self.metric.name))
 
     @property
@@ -143,7 +147,7 @@ class Evaluation:
 
     @property
     def _parts(self) -> FloatArray:
-        """Return values, distances to both ends of the intervals, and their squares, shape (call paths, 5)."""
+        """Return value, distances to the lower and upper end, and squares of both distances, shape (call paths, 5)."""
         ends = [(p.value, p.value - p.lower, p.upper - p.value) for p in self.exclusive]
         parts = np.array(ends, dtype=np.float64).reshape(-1, 3)
         return np.concatenate([parts, parts[:, 1:] ** 2], axis=1)
@@ -159,21 +163,21 @@ class Evaluation:
         return self._sum(*np.nansum(parts, axis=0).tolist())
 
     def _sum(self, value: float, below: float, above: float, below_squared: float, above_squared: float) -> Prediction:
-        """Return a sum and its interval, from the sums of the distances of both ends and the sums of their squares."""
+        """Return the prediction of a sum from the sums of the five columns of `_parts`."""
         shared = _SHARED if self.metric.name == "time" and self.analysis.times is not None else 0.0
         low = math.sqrt((1.0 - shared) * below_squared + shared * below**2)
         high = math.sqrt((1.0 - shared) * above_squared + shared * above**2)
         return Prediction(value, max(value - low, 0.0), value + high, self.extrapolates)
 
     def share(self, prediction: Prediction) -> float:
-        """Return a prediction as part of the program, 0 if there is none."""
+        """Return a prediction as a part of `total`, 0 to 1; 0 without a prediction."""
         total = self.total.value
         return prediction.value / total if total > 0 and not math.isnan(prediction.value) else 0.0
 
     def ranking(self, inclusive: bool = False, start_and_end: bool = False) -> tuple[Ranked, ...]:
-        """Return call paths by predicted value, largest first; call paths without a prediction come last.
+        """Return the call paths of the program, largest prediction first; call paths without a prediction come last.
 
-        Either the call paths of the program, or of the start and the end of MPI.
+        inclusive: rank inclusive values. start_and_end: rank the call paths of the start and the end of MPI instead.
         """
         tree = self.analysis.tree
         predictions = self.inclusive if inclusive else self.exclusive
@@ -211,7 +215,7 @@ class Evaluation:
         return tuple(sorted(entries, key=lambda e: (math.isnan(e.value), -np.nan_to_num(e.value), e.path)))
 
     def frame(self, inclusive: bool = False) -> pandas.DataFrame:
-        """Return the ranking as a table, indexed by call path (`tree.unique_labels`), largest value first.
+        """Return the ranking as a data frame, indexed by call path (`tree.unique_labels`), largest value first.
 
         Columns: `value`, and `lower` and `upper` of its 90 % interval, in the unit of the metric; `share` of the
         program, 0 to 1; `model`, `basis`, `note`. The start and the end of MPI come last, without a share. Raises
@@ -259,7 +263,7 @@ class Evaluation:
         return f"{self._unit(f'{one.value:.4g}')} (90 % interval: {one.lower:.4g} to {one.upper:.4g})"
 
     def _factors(self, inclusive: bool) -> FloatArray:
-        """Return the ratio of the point to the range of each model, at least 1, shape (call paths, parameters)."""
+        """Return the ratio of the point to the range of each model, shape (call paths, parameters); 1 inside."""
         factors = np.ones((len(self.exclusive), len(self.point)))
         measured = self.analysis.ranges_of(self.metric.name)
         for path, entry in enumerate(self.analysis.models(self.metric.name)):
@@ -271,10 +275,10 @@ class Evaluation:
 
 
 def evaluate(analysis: Analysis, point: Mapping[str, float], metric: str = "time") -> Evaluation:
-    """Return the models of a metric evaluated at a point (name → value).
+    """Return the models of a metric evaluated at a point.
 
-    Raises ModelingError if there are no models of the metric, or the point does not fit the experiment: a value is
-    missing, belongs to an unknown parameter, or is not above 0. The value 0 is valid only if it was measured.
+    point: value of each parameter. Raises ModelingError if there are no models of the metric, if a value is missing or
+    belongs to an unknown parameter, or if it is not above 0. The value 0 is valid if it was measured.
     """
     models = analysis.models(metric)
     values = _checked(analysis, point)
@@ -293,7 +297,7 @@ def evaluate(analysis: Analysis, point: Mapping[str, float], metric: str = "time
 
 
 def _part(waiting: Prediction, time: Prediction | None) -> Prediction:
-    """Return waiting that is no longer than the time that it is part of."""
+    """Return the predicted waiting, limited to the predicted time of its call path."""
     if time is None or not waiting.value > 0:
         return waiting
     value, lower, upper = min(waiting.value, time.value), min(waiting.lower, time.lower), min(waiting.upper, time.upper)

@@ -30,17 +30,17 @@ from .pmnf.model import (
 )
 
 LEAST_VALUES = 4
-"""Least number of values of a parameter to determine a growth: three values fit both n^(8/3)·log2(n) and
-n³ + 2n² + 3n + 3."""
+"""Least number of values of a parameter that determine a growth. With three values, both n^(8/3)·log2(n) and
+n³ + 2n² + 3n + 3 may fit."""
 _CONSTANT: Exponents = (Fraction(0), 0)
 _DOUBT = 0.05
-"""A result is undecided if hypotheses with the opposite result have at least this posterior weight."""
+"""A result is undecided if hypotheses with the opposite result have a larger posterior weight than this."""
 
 Scope = Literal["inclusive", "exclusive"]
 
 
 class State(Enum):
-    """The result of an expectation. UNDECIDED: the measurements do not determine it; it does not count as held."""
+    """The result of an expectation. UNDECIDED: the measurements do not determine whether it holds."""
 
     HELD = "held"
     FAILED = "failed"
@@ -49,9 +49,9 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Growth:
-    """Expected leading exponents by parameter; other parameters are not checked.
+    """Expected growth. exponents: for each checked parameter x, (i, j) of x^i·log2(x)^j.
 
-    text: as written by the user. at_most: slower growth is allowed, too.
+    text: as the user wrote it. at_most: whether slower growth is allowed, too.
     """
 
     text: str
@@ -63,9 +63,10 @@ class Growth:
 class Expectation:
     """One expectation about one metric of the call paths that match a pattern.
 
-    Exactly one of these is set: growth; bound (of the value at every configuration, in the unit of the metric);
-    baseline ("same": equal to the baseline, "at_most": not above it). tolerance: relative for bounds and baselines,
-    absolute for exponents; if it is above 0, logarithms are ignored. name: for reports; default: the rule.
+    Exactly one of growth, bound and baseline is set. bound: a formula, such as "48*n^2", for the largest value at every
+    configuration, in the unit of the metric. baseline: "same" (values equal the baseline, an earlier state), or
+    "at_most" (values are not above it). tolerance: relative for bounds and baselines, absolute for exponents; if it is
+    above 0, logarithms are ignored. name: for reports; "": the rule.
     """
 
     pattern: str
@@ -79,7 +80,7 @@ class Expectation:
 
     @property
     def rule(self) -> str:
-        """Return a text of the expectation."""
+        """Return the expectation as text."""
         if self.growth is not None:
             words = "grows at most like" if self.growth.at_most else "grows like"
             return f"{self.metric} {words} {self.growth.text}"
@@ -92,8 +93,8 @@ class Expectation:
 class Outcome:
     """The result of one expectation for one call path; path -1: no call path matches the pattern.
 
-    message: the measured result. value, limit: the worst value and its limit, at `point`; NaN if the expectation is not
-    about values.
+    message: the result as text. value, limit, point: the worst value, its limit, and the configuration; NaN for
+    expectations of growth.
     """
 
     expectation: Expectation
@@ -107,9 +108,10 @@ class Outcome:
 
 
 def growth_of(text: str | Mapping[str, str], parameters: Sequence[str], at_most: bool) -> Growth:
-    """Return the expected growth from a text for all parameters ("n*log2(n)"), or from a mapping of some parameters.
+    """Return the expected growth of a text such as "n*log2(n)", which means all parameters, or of texts by parameter.
 
-    "constant" is a growth, too. Raises ModelingError if the text is not a product, or contains an unknown parameter.
+    A text may also be "constant". parameters: of the experiment. at_most: see `Growth`. Raises ModelingError if a text
+    is not a product, or contains an unknown parameter.
     """
     named = dict.fromkeys(parameters, text) if isinstance(text, str) else dict(text)
     if unknown := [name for name in named if name not in parameters]:
@@ -126,7 +128,7 @@ def growth_of(text: str | Mapping[str, str], parameters: Sequence[str], at_most:
 
 
 def check_growth(expectation: Expectation, analysis: Analysis, points: FloatArray, path: int) -> Outcome:
-    """Return whether the models of a call path grow as expected. points: the measured points."""
+    """Return whether the models of a call path grow as expected. points: the configurations, shape (C, parameters)."""
     assert expectation.growth is not None
     inclusive = expectation.scope == "inclusive" and analysis.metrics[expectation.metric].over_locations == "sum"
     nodes = analysis.subtree(path) if inclusive else (path,)
@@ -160,7 +162,7 @@ def check_growth(expectation: Expectation, analysis: Analysis, points: FloatArra
 
 
 def order_text(leads: Mapping[str, Exponents]) -> str:
-    """Return leading exponents as text: `n^2·log2(n)`, `4^n`, `constant`."""
+    """Return leading exponents by parameter as text: `n^2·log2(n)`, `4^n`, `constant`."""
     parts = []
     for name, (power, log) in leads.items():
         if power >= LARGEST_POWER:
@@ -179,7 +181,7 @@ def order_text(leads: Mapping[str, Exponents]) -> str:
 
 
 def _leads(models: Sequence[Model]) -> dict[str, Exponents]:
-    """Return the leading exponents of a sum of models."""
+    """Return the leading exponents of a sum of models, by parameter."""
     names = models[0].parameters if models else ()
     return {name: max(model.lead(name) for model in models) for name in names}
 
@@ -200,7 +202,10 @@ def _fits_one(expected: Exponents, found: Exponents, at_most: bool, tolerance: f
 
 
 def _doubt(expectation: Expectation, models: Sequence[Model], holds: bool) -> float:
-    """Return the posterior weight of the opposite result; the parts of a sum count as independent."""
+    """Return the posterior weight of hypotheses with the opposite result.
+
+    models: the parts of a sum, whose hypotheses count as independent. holds: the result of the likeliest hypotheses.
+    """
     certain = 1.0
     for place, model in enumerate(models):
         others = [*models[:place], *models[place + 1 :]]
@@ -215,9 +220,10 @@ def _doubt(expectation: Expectation, models: Sequence[Model], holds: bool) -> fl
 
 
 def check_bound(expectation: Expectation, experiment: Experiment, values: FloatArray, path: int) -> Outcome:
-    """Return whether the values of a call path, shape (configurations, repetitions), stay below a bound everywhere.
+    """Return whether no value of a call path is above the bound, at any configuration.
 
-    Raises ModelingError if the bound is not a sum of products, or has no finite value at a measured point.
+    values: shape (configurations, repetitions), NaN if missing. Raises ModelingError if the bound is not a sum of
+    products, or has no finite value at a measured point.
     """
     assert expectation.bound is not None
     limits = parse_sum(expectation.bound, experiment.parameters).evaluate(experiment.points)
@@ -227,9 +233,9 @@ def check_bound(expectation: Expectation, experiment: Experiment, values: FloatA
 def check_baseline(
     expectation: Expectation, experiment: Experiment, values: FloatArray, before: FloatArray, path: int
 ) -> Outcome:
-    """Return whether the values of a call path equal the baseline at the common configurations.
+    """Return whether the values of a call path equal the baseline, or are not above it.
 
-    values, before: shape (configurations, repetitions); NaN for a configuration that the baseline does not contain.
+    values, before: shape (configurations, repetitions); NaN if missing. Only configurations with both are compared.
     """
     low, high = lowest(before), highest(before)
     with_room = high * (1.0 + expectation.tolerance)
@@ -258,7 +264,10 @@ def _compared(
     limits: FloatArray,
     below: bool = False,
 ) -> Outcome:
-    """Return the outcome at the configuration with the largest deviation from its limit."""
+    """Return whether no value is above its limit (below, with `below`), and the configuration that deviates most.
+
+    values, limits: shape (configurations,); NaN if missing.
+    """
     label = experiment.tree.label(path)
     known = ~np.isnan(values) & ~np.isnan(limits)
     if not known.any():
@@ -269,7 +278,7 @@ def _compared(
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.where(known & (excess > 0), np.abs(excess) / np.abs(limits), -np.inf)
     wrong = int(np.count_nonzero(excess > 0))
-    # the last of equally wrong configurations, which is the largest
+    # of equal deviations, show the last configuration, which is the largest
     at = int(np.flatnonzero(relative >= (1.0 - 1e-6) * relative.max() if wrong else known)[-1])
     point = dict(zip(experiment.parameters, experiment.points[at].tolist(), strict=True))
     state = State.FAILED if wrong else State.HELD

@@ -2,7 +2,8 @@
 """The data model of measuring and modeling: metrics, regions, call paths, configurations, values.
 
 Values are exclusive: the value of a call path does not contain the call paths below it. Inclusive values are computed
-from the tree. All objects are immutable; arrays are not changed after construction.
+from the tree. Call paths are given by their numbers in the tree, configurations by their rows. All objects are
+immutable; arrays are not changed after construction.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 PEAK, HELD = "heap_peak", "heap_held"
-"""Metrics: the largest heap of the rank during an allocation of the call path, and the part of it that the call path
-allocated (bytes)."""
+"""Metrics in bytes: the largest heap of the rank during an allocation of the call path, and the part that the call path
+had allocated when the heap of the rank was largest."""
 
-# The metric of effort whose imbalance over the ranks makes ranks wait.
+# The metric of effort whose imbalance over the ranks is recorded, because it makes ranks wait.
 IMBALANCE = "blocks"
 CRITICAL, BETWEEN = "critical_blocks", "effort_excess"
-"""Metrics of a call path, in blocks, summed over the intervals between synchronizations: the maximum over the ranks
-(`critical_blocks`), and the maximum minus the mean (`effort_excess`)."""
+"""Metrics of a call path in basic blocks, as sums over the intervals between synchronizations of all ranks: the maximum
+over the ranks (`critical_blocks`), and the maximum minus the mean (`effort_excess`)."""
 
 
 class RegionKind(Enum):
@@ -59,8 +60,9 @@ class RegionKind(Enum):
 class Metric:
     """A quantity that is recorded for each call path.
 
-    kind: "effort" (equal in all runs of a configuration) or "cost" (noisy, such as time). over_locations: how the
-    values of threads, and inclusive values, are combined: "sum" or "max".
+    unit: "1" for counts. kind: "effort" (equal in all runs of a configuration) or "cost" (noisy, such as time).
+    over_locations: whether the values of threads, and of call paths in inclusive values, are added ("sum") or their
+    maximum is used ("max").
     """
 
     name: str
@@ -77,9 +79,10 @@ class Metric:
 
 @dataclass(frozen=True)
 class Region:
-    """A place in a program: a function, an MPI operation, an OpenMP construct, a user region.
+    """A part of a program with a name: a function, an MPI operation, an OpenMP construct, a user region.
 
-    name: the linker name (MANGLED in Score-P filters). display: the name in views.
+    name: the linker name (MANGLED in Score-P filters). display: the name in views. file, line: of the source; "" and 0
+    if unknown.
     """
 
     name: str
@@ -96,9 +99,10 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class CallTree:
-    """Call paths as a forest: node i is region `region[i]` called by node `parent[i]` (-1 for a root).
+    """The call paths of a program as a forest.
 
-    Parents come before their children. `region` and `parent` are int64 arrays of shape (paths,).
+    Call path i ends in the region number `region[i]`, and its caller is call path `parent[i]` (-1 for a root). Callers
+    come before their callees. region, parent: shape (paths,). Raises ModelingError for arrays that break these rules.
     """
 
     regions: tuple[Region, ...]
@@ -130,7 +134,7 @@ class CallTree:
         return self.region_of(path).display
 
     def ancestry(self, path: int) -> tuple[int, ...]:
-        """Return the node indices from the root to `path`, both included."""
+        """Return the numbers of the call paths from the root to `path`, both included."""
         chain = []
         node = int(path)
         while node >= 0:
@@ -139,7 +143,7 @@ class CallTree:
         return tuple(reversed(chain))
 
     def below(self, path: int) -> tuple[int, ...]:
-        """Return the node indices of `path` and of all call paths below it, in ascending order."""
+        """Return the numbers of `path` and of all call paths below it, in ascending order."""
         found = [int(path)]
         for node in found:  # the list grows in the loop
             found.extend(self.children[node])
@@ -182,7 +186,7 @@ class CallTree:
 
     @cached_property
     def depth(self) -> IntArray:
-        """Return the depth of every node, 0 for roots; shape (paths,)."""
+        """Return the depth of every call path, 0 for roots; shape (paths,)."""
         depth = np.zeros(len(self), dtype=np.int64)
         for node, parent in enumerate(self.parent):
             if parent >= 0:
@@ -191,7 +195,7 @@ class CallTree:
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
-        """Return the node indices of the callees of every node, in index order."""
+        """Return for every call path the numbers of its callees, ascending."""
         lists: list[list[int]] = [[] for _ in range(len(self))]
         for node, parent in enumerate(self.parent):
             if parent >= 0:
@@ -214,14 +218,15 @@ class CallTree:
 
     @property
     def roots(self) -> tuple[int, ...]:
-        """Return the node indices of the roots."""
+        """Return the numbers of the call paths without a caller."""
         return tuple(int(node) for node in np.flatnonzero(self.parent < 0))
 
     def inclusive(self, exclusive: FloatArray, over: Literal["sum", "max"] = "sum") -> FloatArray:
-        """Return inclusive values of `exclusive`, whose first axis is the call paths.
+        """Return the inclusive values of an array whose first axis is the call paths; same shape.
 
-        NaN (not measured) counts as 0, unless the call path and all call paths below it are NaN. The inclusive values
-        of callers do not contain the start and the end of MPI.
+        over: "sum", or "max" for the maximum over the call path and those below it. NaN (not measured) is ignored,
+        unless the call path and all call paths below it are NaN. Values of the start and the end of MPI are not part of
+        the values of their callers.
         """
         result = np.array(exclusive, dtype=np.float64, copy=True)
         measured = ~np.isnan(result)
@@ -235,7 +240,10 @@ class CallTree:
 
     @cached_property
     def _steps(self) -> tuple[tuple[IntArray, IntArray], ...]:
-        """Return the steps of the summation: call paths and their callers, deepest first, each caller once per step."""
+        """Return the steps of the summation, deepest call paths first: pairs (call paths, their callers).
+
+        A step contains each caller at most once, so that NumPy can add whole arrays.
+        """
         taken = np.zeros(len(self), dtype=np.int64)
         steps: dict[tuple[int, int], list[int]] = defaultdict(list)
         for node in range(len(self) - 1, -1, -1):
@@ -251,16 +259,16 @@ class CallTree:
 
 
 def mean_over_repetitions(values: FloatArray) -> FloatArray:
-    """Return the mean of the measured values over the last axis; NaN without any."""
+    """Return the mean over the last axis of the values that are not NaN; NaN if there are none."""
     counts = np.count_nonzero(~np.isnan(values), axis=-1)
     return np.asarray(np.where(counts, np.nansum(values, axis=-1) / np.maximum(counts, 1), np.nan), dtype=np.float64)
 
 
 def with_all_repetitions(values: FloatArray) -> FloatArray:
-    """Return values with missing repetitions filled in, before a sum over call paths.
+    """Return values with missing repetitions filled in, for a sum over call paths.
 
-    If other call paths have a repetition, the missing value of a call path is the mean of its repetitions. Otherwise
-    the sum would contain 0 for it. values: shape (call paths, ..., repetitions).
+    values: shape (call paths, ..., repetitions). If a call path lacks a repetition that other call paths have, the
+    missing value becomes the mean of its other repetitions; the sum would count it as 0 otherwise.
     """
     missing = np.isnan(values)
     gaps = missing & ~missing.all(axis=0) & ~missing.all(axis=-1, keepdims=True)
@@ -268,9 +276,9 @@ def with_all_repetitions(values: FloatArray) -> FloatArray:
 
 
 def median_over_repetitions(values: FloatArray) -> FloatArray:
-    """Return the median of the measured values over the last axis; NaN without any.
+    """Return the median over the last axis of the values that are not NaN; NaN if there are none.
 
-    One slow repetition has no effect on the median.
+    A single slow repetition has little effect on it.
     """
     result = np.full(values.shape[:-1], np.nan)
     some = np.asarray((~np.isnan(values)).any(axis=-1))
@@ -284,7 +292,7 @@ class Experiment:
     """Measurements of one program at several configurations.
 
     parameters: names x1 … xm.
-    points:     configurations P(x1 … xm), shape (configurations, m).
+    points:     configurations, values of the parameters, shape (configurations, m).
     tree:       the call paths of all runs together.
     metrics:    by name.
     values:     by metric, exclusive values, shape (call paths, configurations, repetitions). NaN: not measured (fewer
@@ -297,14 +305,13 @@ class Experiment:
                 repetitions), None if unknown.
     quality:    one line about the quality of the measurement, "" if unknown.
     grids:      possible process grids, the most probable first; one if the grid is known, empty if there is none.
-    excess:     by effort metric, the maximum over ranks minus the mean, in the shape of `values`; only for known and
-                needed metrics (`IMBALANCE`). `BETWEEN`: for blocks, summed over the intervals between synchronizations
-                if these are known.
+    excess:     the maximum over ranks minus the mean, in the shape of `values`: for the metric `IMBALANCE`, over the
+                whole run, and as `BETWEEN`, summed over the intervals between synchronizations if these are known.
     rank_times: time of the program in the slowest rank, and the mean over ranks, independent of `over_ranks`; None if
                 unknown.
     largest:    by additive metric, the largest inclusive value of a rank, in the shape of `values`; only if `values`
-                are maxima over ranks, because sums of maxima mix different ranks.
-    exact_times: all times are simulated by effort, so that repetitions are equal.
+                are maxima over ranks, because a sum of maxima would combine different ranks.
+    exact_times: whether all times are simulated by effort, so that repetitions are equal.
     timed:      the runs with times, if other runs are count-only; None if all or no runs have times.
     classes:    reads the execution counts of loops; None if they were not measured.
     """
@@ -341,7 +348,7 @@ class Experiment:
             raise ModelingError(f"experiment {self.name}: times of ranks have another number of configurations")
 
     def only(self, metrics: Collection[str]) -> Experiment:
-        """Return the experiment with some of its metrics."""
+        """Return the experiment with the metrics of these names only."""
         return replace(
             self,
             metrics={name: metric for name, metric in self.metrics.items() if name in metrics},
@@ -362,15 +369,16 @@ class Experiment:
 
     @property
     def configurations(self) -> int:
-        """Number of measurement points."""
+        """Return the number of configurations."""
         return int(self.points.shape[0])
 
     @cached_property
     def executed(self) -> NDArray[np.bool_] | None:
-        """Return whether a call path was executed, shape (call paths, configurations); None without visits.
+        """Return where call paths were executed, shape (call paths, configurations); None if visits were not measured.
 
-        A call path was executed if it has visits or other effort. (The compiler may remove the entry of an inlined
-        function and keep the rest.) A call path without visits but with other measurements counts as executed.
+        A call path was executed if its visits or its other effort are above 0. (The compiler may remove the entry of an
+        inlined function and keep the rest, so visits alone are not sufficient.) Where its visits are NaN, it counts as
+        executed.
         """
         visits = self.values.get("visits")
         if visits is None:
@@ -383,20 +391,21 @@ class Experiment:
 
     @cached_property
     def dedicated(self) -> NDArray[np.bool_]:
-        """Return the configurations with a processor for each rank, if known; shape (configurations,).
+        """Return a mask (configurations,) of the configurations whose ranks had a processor each.
 
-        At least one of their runs was not disturbed by other programs.
+        Other programs did not disturb at least one of their runs. Configurations count as such if nothing else is
+        known.
         """
         return np.asarray(~(self.shares_processors | self.disturbed), dtype=bool)
 
     @cached_property
     def shares_processors(self) -> NDArray[np.bool_]:
-        """Return the configurations with more ranks than processors, if known; shape (configurations,)."""
+        """Return a mask (configurations,) of the configurations with more ranks than processors; False if unknown."""
         return np.zeros(self.configurations, dtype=bool) if self.oversubscribed is None else self.oversubscribed
 
     @cached_property
     def disturbed(self) -> NDArray[np.bool_]:
-        """Return the configurations in which other programs disturbed all runs; shape (configurations,)."""
+        """Return a mask (configurations,) of the configurations in which other programs disturbed all runs."""
         if self.loaded is None:
             return np.zeros(self.configurations, dtype=bool)
         known = self.measured_runs
@@ -404,9 +413,9 @@ class Experiment:
 
     @cached_property
     def measured_runs(self) -> NDArray[np.bool_]:
-        """Return whether any metric has a value for a repetition, shape (configurations, repetitions).
+        """Return a mask (configurations, repetitions) of the runs for which some metric has a value.
 
-        Metrics of imported files may have different numbers of repetitions.
+        Metrics of imported files may have different numbers of repetitions; the largest one is used.
         """
         repetitions = max((values.shape[2] for values in self.values.values()), default=0)
         known = np.zeros((self.configurations, repetitions), dtype=bool)
@@ -416,9 +425,9 @@ class Experiment:
 
     @cached_property
     def scatter(self) -> float:
-        """Return the scatter of repetitions: the median relative interquartile range of times; 0 without repetitions.
+        """Return the scatter of repetitions: the median over all times of (upper quartile/lower quartile - 1).
 
-        Distances are relative to the lower quartile, which is the typical time (`rate_fit.typical`).
+        The lower quartile is the typical time (`rate_fit.typical`). 0 without repetitions or times.
         """
         times = self.values.get("time")
         if times is None or times.shape[2] < 2:
@@ -430,7 +439,7 @@ class Experiment:
         return float(np.median(high / low - 1.0))
 
     def metric(self, name: str) -> Metric:
-        """Return the metric with this name. Raises ModelingError with the existing names otherwise."""
+        """Return the metric with this name. Raises ModelingError, which lists the metrics, if there is none."""
         try:
             return self.metrics[name]
         except KeyError:
@@ -438,7 +447,10 @@ class Experiment:
             raise ModelingError(NOT_MEASURED(subject=f"experiment {self.name}", metric=name, known=known)) from None
 
     def inclusive(self, metric: str) -> FloatArray:
-        """Return inclusive values of a metric, shape (call paths, configurations, repetitions)."""
+        """Return the inclusive values of a metric, shape (call paths, configurations, repetitions).
+
+        Raises ModelingError for an unknown metric.
+        """
         if metric in self.largest:
             return self.largest[metric]
         return self.tree.inclusive(with_all_repetitions(self.values[metric]), self.metric(metric).over_locations)
@@ -446,18 +458,19 @@ class Experiment:
     def program(self, metric: str) -> FloatArray:
         """Return a metric of the whole program, shape (configurations, repetitions).
 
-        With maxima over ranks, the result is the time of the slowest rank; for other metrics it is the sum of the
-        maxima, an upper bound.
+        If values are maxima over the ranks, the time is that of the slowest rank, if it is known. Other metrics are
+        then sums of maxima, which are upper bounds.
         """
         if self.over_ranks == "max" and metric == "time" and self.rank_times is not None:
             return self.rank_times.high
         return self.tree.program_total(with_all_repetitions(self.values[metric]))
 
     def frame(self, metric: str, inclusive: bool = False) -> pandas.DataFrame:
-        """Return the measured values of a metric as a column, indexed by call path, parameters and repetition.
+        """Return the values of a metric as a data frame with one column, and one row per measured value.
 
-        Call paths are `tree.unique_labels`; repetitions count from 1. Unmeasured values have no row. `table_columns`
-        renames columns with equal names. Raises ModelingError for an unknown metric, EnvironmentProblem without pandas.
+        The index consists of the call path (`tree.unique_labels`), the parameters, and the repetition (from 1). Columns
+        with equal names are renamed (`table_columns`). Raises ModelingError for an unknown metric, EnvironmentProblem
+        without pandas.
         """
         self.metric(metric)
         names = table_columns(self.parameters, [metric])
@@ -493,7 +506,7 @@ class Experiment:
 class TimedPart:
     """The runs with times of an experiment that also has count-only runs.
 
-    experiment: the experiment of these runs alone. paths: its call paths as indices of the whole experiment.
+    experiment: the experiment of these runs alone. paths: the number of each of its call paths in the whole experiment.
     """
 
     experiment: Experiment

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The distance of a point from the measured range of a prediction."""
+"""Measure how far a point is beyond the measured range."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from collections.abc import Mapping, Sequence
 # Benchmarks check predictions and intervals up to this many times the measured range (benchmarks/modeling_layouts.py
 # predicts at 2 and at 16 times).
 FAR = 16.0
-# The value is not determined if the upper end of its interval is at least this many times the lower end.
+# A predicted value counts as not determined if the upper end of its interval is at least this many times the lower end.
 OPEN = 1000.0
 
 
 def times_beyond(point: Mapping[str, float], ranges: Sequence[tuple[float, float]]) -> dict[str, float]:
-    """Return the ratio of a point to the measured ranges by parameter, only for parameters outside of their range.
+    """Return the ratio of a point to the nearest end of the range of each parameter, for parameters outside of it.
 
-    For the range 1 to 16, the ratio of 128 is 8, and the ratio of 0.5 is 2.
+    point: values by parameter; ranges: (lowest, highest), in the same order. For the range 1 to 16, the ratio of 128 is
+    8, and the ratio of 0.5 is 2. Infinite if the nearer number is 0.
     """
     result = {}
     for (name, x), (low, high) in zip(point.items(), ranges, strict=True):
@@ -28,5 +29,5 @@ def times_beyond(point: Mapping[str, float], ranges: Sequence[tuple[float, float
 
 
 def is_far(beyond: Mapping[str, float]) -> bool:
-    """Return whether a point is farther beyond the measured range than benchmarks check predictions (`FAR`)."""
+    """Return whether a ratio of `times_beyond` exceeds FAR, up to which benchmarks check predictions."""
     return any(x > FAR for x in beyond.values())

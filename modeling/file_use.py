@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find uses of files that do not scale: small writes, one rank that writes for all, a file per rank."""
+"""Find uses of files that do not scale: small writes, one rank that writes for all, a file per rank.
+
+A group of files is a region of the kind FILE: all files whose names differ only in numbers, such as out.#.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,13 @@ from .evaluation import evaluate
 from .experiment import Experiment, FloatArray, RegionKind
 
 SMALL_WRITE = 4096
-"""Bytes of a page of memory. A system writes at least one page, and a parallel file system locks at least one."""
+"""Writes are small below this mean size: the bytes of a page of memory. A system writes at least one page, and a
+parallel file system locks at least one."""
 MANY_WRITES = 100
-"""Least number of writes of a rank for this finding."""
-_ONE_RANK = 0.9  # part of all written bytes
-_LEAST_BYTES = 1e5  # least bytes of one rank that writes for all
-_PER_RANK = 0.5  # least number of files that a rank opens
+"""Small writes are reported if a rank has at least this number of them."""
+_ONE_RANK = 0.9  # one rank writes for all if it writes at least this part of all bytes,
+_LEAST_BYTES = 1e5  # and at least this number of bytes
+_PER_RANK = 0.5  # ranks have separate files if each opens at least this number on average
 
 
 class FileUse(Enum):
@@ -32,11 +36,11 @@ class FileUse(Enum):
 
 @dataclass(frozen=True)
 class FileFinding:
-    """One way of using a group of files, from one call path.
+    """A use of a group of files from one call path that does not scale.
 
-    path: the call path of the group. group: its name. at_target, unit: writes per rank, bytes of the single writing
-    rank, or files opened by all ranks; NaN without a prediction. measured: the same number at the largest measured
-    configuration. size: mean bytes of a write there, NaN for files per rank.
+    path, label: number and text of the call path. group: name of the group of files. at_target: predicted number in
+    `unit`: writes of a rank, bytes of the single writing rank, or files that all ranks open; NaN without a prediction.
+    measured: the same at the largest measured configuration. size: mean bytes of a write there, NaN for files per rank.
     """
 
     path: int
@@ -52,10 +56,11 @@ class FileFinding:
 def file_uses(
     experiment: Experiment, largest: Experiment, analysis: Analysis, ranks: str | None, point: Mapping[str, float]
 ) -> tuple[FileFinding, ...]:
-    """Return the findings of `diagnose` on files, most calls first.
+    """Return the uses of files that do not scale, the largest predicted numbers first; () if files were not counted.
 
-    experiment, largest: mean over the ranks, and the largest value of a rank. ranks: the parameter that is the number
-    of ranks; with None, there are no findings that compare ranks. Empty if files were not counted.
+    experiment, largest: the values as means over the ranks, and as maxima. analysis: the models of `experiment`. ranks:
+    the parameter that is the number of ranks; with None, only small writes are found. point: the target, values by
+    parameter.
     """
     if "file_writes" not in experiment.values or not experiment.configurations:
         return ()
@@ -73,7 +78,7 @@ def file_uses(
 
 @dataclass(frozen=True)
 class _Place:
-    """One configuration. mean and largest: over the ranks."""
+    """The values at one configuration: means and maxima over the ranks, medians over repetitions."""
 
     experiment: Experiment
     other: Experiment
@@ -93,7 +98,7 @@ class _Place:
         return _value(self.other.values[metric], path, self.where)
 
     def size(self, path: int) -> float:
-        """Return the mean bytes of a write."""
+        """Return the mean bytes of a write; NaN without writes."""
         writes = self.mean("file_writes", path)
         return self.mean("file_bytes_written", path) / writes if writes > 0 else np.nan
 

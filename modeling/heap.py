@@ -15,14 +15,13 @@ from .pmnf.model import Prediction
 
 
 def largest_heap(analysis: Analysis, point: Mapping[str, float]) -> Prediction | None:
-    """Return the largest heap of a rank at a point (bytes), including the start and the end of MPI; None without a
-    model.
+    """Return the largest heap of a rank at a point in bytes, including the start and the end of MPI.
 
-    The value is the sum of the models of `heap_held`, because each part has a simple law and the sum has none.
-    `heap_held` refers to the moment of the largest heap in the runs. If the heap is larger at another call path at the
-    point (`heap_moments`), the difference is added. The interval contains the intervals of the sum and of the models of
-    `heap_peak`. Allocations of an MPI library differ between runs, so the interval of the sum alone would be too
-    narrow.
+    None without a model. The value is the sum of the models of `heap_held` over the call paths, because the part of
+    each call path has a simple formula, and their sum has none. `heap_held` refers to the moment at which the heap was
+    largest in the runs. If the heap is predicted to be larger at another moment (`heap_moments`), the difference is
+    added. The interval contains the intervals of this sum and of the models of `heap_peak`. Allocations of an MPI
+    library differ between runs, so the interval of the sum alone would be too narrow.
     """
     known = [metric for metric in (HELD, PEAK) if metric in analysis.metrics]
     found = [_program(evaluate(analysis, point, metric)) for metric in known]
@@ -36,14 +35,14 @@ def largest_heap(analysis: Analysis, point: Mapping[str, float]) -> Prediction |
 
 
 def _later(analysis: Analysis, point: Mapping[str, float]) -> float:
-    """Return the bytes by which the heap at a point exceeds the heap at the moment of `heap_held`."""
+    """Return the bytes by which the heap at another moment is predicted to exceed that at the moment of `heap_held`."""
     place = tuple(float(point[name]) for name in analysis.parameters)
     below = [model.predict(place).value for model in analysis.heap_moments]
     return max(0.0, -min(below, default=0.0)) if np.isfinite(below).all() else 0.0
 
 
 def _program(evaluation: Evaluation) -> Prediction:
-    """Return the value of the whole program: the sum of its parts, or their maximum."""
+    """Return the sum of the program and the start and end of MPI; their maximum for a metric that is not additive."""
     parts = (evaluation.total, evaluation.start_and_end)
     if evaluation.metric.over_locations == "max":
         return max(parts, key=lambda one: one.value)

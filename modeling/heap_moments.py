@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model the difference between the largest heap and the heap at a call path.
 
-`heap_held` refers to one moment: when the heap of the rank was largest. In larger runs this may be another moment, for
-example if the matrix grows faster than the buffers of its construction. Every run contains the largest heap during each
-allocating call path. Its distance from the largest heap has a simple law, even if the heap is a sum of many parts.
+The metric `heap_held` refers to one moment: when the heap of the rank was largest. In larger runs this may be another
+moment, for example if a matrix grows faster than the buffers of its construction. The metric `heap_peak` records the
+largest heap during the allocations of each call path. The difference between the largest heap of all and this number
+has a simple formula, even if the heap is a sum of many parts.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ NEARLY = 0.9
 
 
 def heap_moments(experiment: Experiment, options: Options) -> tuple[Model, ...]:
-    """Return models of the distance of the heap at call paths from the largest heap (bytes).
+    """Return models of the largest heap of a rank minus its heap at other call paths, in bytes.
 
-    They refer to the rank with the largest heap.
+    A negative prediction means that the heap is larger at the other call path. () without the metric `heap_peak`.
     """
     if PEAK not in experiment.values:
         return ()

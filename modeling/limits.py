@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limit the resources of reading one untrusted file, for all readers: bytes, expansion, time and depth.
+"""Limit the resources for reading one untrusted file: memory, memory relative to its size, time, and depth.
 
-A reader opens a `reading` of its file, and declares resources before it uses them. If a limit is too low for a valid
-file, the error names the environment variable that raises it.
+A reader begins a `reading` of its file, and declares memory before it uses it. If a limit is too low for a valid file,
+the error names the environment variable with which the user can raise it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,16 @@ from .errors import FormatError, UsageError
 
 MIB, EXPANSION, SECONDS, DEPTH = (f"QUIPU_READ_{name}" for name in ("MIB", "EXPANSION", "SECONDS", "DEPTH"))
 DEFAULTS = {MIB: 4096, EXPANSION: 1000, SECONDS: 300, DEPTH: 1000}
-"""Memory for one file; memory relative to its size; processor seconds; depth of documents and call trees."""
-_FREE = 256 << 20  # bytes that every file may use
+"""The limits by environment variable: memory for one file (MiB); memory relative to its size; processor seconds; depth
+of documents and call trees."""
+_FREE = 256 << 20  # bytes of memory that every file may use, however small it is
 
 
 def limit(variable: str) -> int:
-    """Return the limit of an environment variable in `DEFAULTS`. Raises UsageError if it is not a number above 0."""
+    """Return the limit that an environment variable in `DEFAULTS` sets, or the default.
+
+    Raises UsageError if the variable is not a whole number above 0.
+    """
     text = os.environ.get(variable, "") or str(DEFAULTS[variable])
     number = whole_number(text, 9)
     if not number:
@@ -33,10 +37,10 @@ def limit(variable: str) -> int:
 
 
 def whole_number(text: str, digits: int = 18) -> int | None:
-    """Return the integer in a text with at most this number of digits and nothing else; None if there is none.
+    """Return the whole number in a text of at most `digits` decimal digits and nothing else; None for other texts.
 
-    int() accepts more (signs, spaces, `_`, digits of all alphabets), and fails at thousands of digits. str.isdigit
-    accepts ², which is not a decimal digit. 18 digits fit into 64 bits.
+    Unlike int(), the function rejects signs, spaces, `_`, digits of other alphabets and long texts. 18 digits fit into
+    64 bits.
     """
     return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
 
@@ -45,7 +49,7 @@ class Reading:
     """The resources that reading a file has used so far."""
 
     def __init__(self, source: object, size: int | None = None) -> None:
-        """Begin to read `source`. size: its bytes on disk; None: unknown."""
+        """Begin to read `source` (its name in errors). size: its bytes on disk; None if unknown."""
         self.source = source
         self._memory = limit(MIB) << 20
         self._expanded = self._memory if size is None else max(_FREE, limit(EXPANSION) * size)
@@ -53,7 +57,7 @@ class Reading:
         self._end = time.thread_time() + limit(SECONDS)
 
     def spend(self, size: int) -> None:
-        """Count bytes before they are used. Raises FormatError if they are too many for the file."""
+        """Count bytes of memory before they are used. Raises FormatError beyond a limit of the file."""
         self._spent += size
         if self._spent > self._memory:
             raise self._refusal(f"takes more than {self._memory >> 20} MiB of memory", MIB)
@@ -61,12 +65,12 @@ class Reading:
             raise self._refusal(f"expands to more than {limit(EXPANSION)} times its size", EXPANSION)
 
     def check_time(self) -> None:
-        """Raise FormatError if reading took too long."""
+        """Raise FormatError if reading the file has used more processor time than the limit."""
         if time.thread_time() > self._end:
             raise self._refusal(f"takes more than {limit(SECONDS)} s to read", SECONDS)
 
     def check_depth(self, depth: int) -> None:
-        """Raise FormatError if a document, or a call tree, is nested too deep."""
+        """Raise FormatError if `depth` of a document or call tree is above the limit."""
         if depth > limit(DEPTH):
             raise self._refusal(f"is nested more than {limit(DEPTH)} levels deep", DEPTH)
 
@@ -79,7 +83,10 @@ _current: ContextVar[Reading | None] = ContextVar("reading", default=None)
 
 @contextmanager
 def reading(source: object, size: int | None = None) -> Iterator[Reading]:
-    """Count everything that is read in the block as the cost of one file; size: its bytes on disk, if known."""
+    """Count all resources that are declared in the block for one file.
+
+    source: name of the file in errors. size: its bytes on disk; None if unknown.
+    """
     token = _current.set(Reading(source, size))
     try:
         yield current()
@@ -88,16 +95,16 @@ def reading(source: object, size: int | None = None) -> Iterator[Reading]:
 
 
 def current() -> Reading:
-    """Return the reading of the current block; outside of all blocks, a reading of an input of unknown size."""
+    """Return the reading of the innermost block of `reading`; without a block, one of an input of unknown size."""
     return _current.get() or Reading("the input")
 
 
 @contextmanager
 def reading_file(path: Path, special: bool = False) -> Iterator[bytes]:
-    """Yield the bytes of a file, and count everything that is read in the block as its cost.
+    """Yield the bytes of a file, and count all resources that are declared in the block for this file.
 
-    special: whether it may be a pipe or a device, which users name on the command line and no other file names. Raises
-    FormatError if it cannot be read or is too large. It waits for the writer of a pipe only with `special`.
+    special: whether the file may be a pipe or a device; only files that users name themselves may be. A pipe without
+    `special` does not block. Raises FormatError if the file cannot be read, is too large, or is of another kind.
     """
     try:
         with open(path, "rb", opener=None if special else without_waiting) as file:
@@ -118,7 +125,7 @@ def reading_file(path: Path, special: bool = False) -> Iterator[bytes]:
 
 
 def without_waiting(path: str, flags: int) -> int:
-    """Open a file as an opener of `open`. Opening a pipe without a writer also returns."""
+    """Open a file; for the argument `opener` of open(). Does not wait for the writer of a pipe."""
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 

@@ -16,8 +16,8 @@ LineEffort = Mapping[int, tuple[float, ...]]
 class LineChange:
     """A source line whose effort differs.
 
-    line, old_line: its number in the new and in the old version, 0 if it does not exist there.
-    before, after: one value per metric.
+    old_line, line: its number in the old and in the new version, 0 if it does not exist there. before, after: its
+    effort, one value per metric; 0 if it does not exist.
     """
 
     old_line: int
@@ -27,10 +27,10 @@ class LineChange:
 
 
 def line_changes(before: LineEffort, after: LineEffort) -> list[LineChange]:
-    """Return the lines of one function whose effort differs, in the order of the text after the change.
+    """Return the lines of one function whose effort differs, in the order of the source.
 
-    Lines are matched by the longest common subsequence of their efforts, because an edit moves all lines below it and
-    does not change their effort.
+    An edit changes the numbers of all lines below it, but not their effort. Lines of both versions are therefore
+    matched by their efforts (difflib.SequenceMatcher).
     """
     old, new = sorted(before), sorted(after)
     if all(before.get(line) == values for line, values in after.items()) and len(old) == len(new):
@@ -55,6 +55,6 @@ def _change(before: LineEffort, after: LineEffort, old: int | None, new: int | N
 
 
 def largest(changes: Sequence[LineChange], metric: int, most: int) -> list[LineChange]:
-    """Return the `most` changes with the largest differences in the metric of this index, without zero differences."""
+    """Return the `most` changes with the largest differences in metric number `metric`; changes of 0 are left out."""
     ordered = sorted(changes, key=lambda one: -abs(one.after[metric] - one.before[metric]))
     return [one for one in ordered if one.after[metric] != one.before[metric]][:most]

@@ -18,7 +18,7 @@ FORMAT, SCHEMA = "quipu-machine", 1
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 AtLeast1 = Annotated[float, msgspec.Meta(ge=1, le=1e18)]
-"""Bytes, bytes per second, or Hz."""
+"""A number of bytes, bytes per second, or Hz."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Cache:
     """One level of data cache of a core.
 
     - bytes: its size. line: bytes of a line. ways: associativity, 0 if unknown. cores: number of cores that share it.
-    - latency: seconds of a dependent load that hits it.
-    - effective: measured usable bytes, less than `bytes` if other programs share the cache; 0 if not measured.
+    - latency: seconds of a load that hits it and depends on the load before.
+    - effective: usable bytes by measurement, fewer than `bytes` if other programs share the cache; 0 if not measured.
     """
 
     level: Positive
@@ -41,7 +41,7 @@ class Cache:
 
 @dataclass(frozen=True)
 class Bandwidth:
-    """Bytes per second that a number of cores together read from memory."""
+    """The bytes per second that `cores` cores together read from memory."""
 
     cores: Positive
     bytes_per_second: AtLeast1
@@ -49,10 +49,10 @@ class Bandwidth:
 
 @dataclass(frozen=True)
 class Reach:
-    """The time of a load of a line that was used before, by the number of other bytes used since.
+    """The time to load a line again after `bytes` other bytes were loaded (the reuse distance).
 
-    in_order: seconds per line for consecutive lines. scattered: seconds per line for random, independent loads. The
-    times include address translation with the usual page size.
+    in_order: seconds per line for consecutive lines. scattered: seconds per line for independent loads of random lines.
+    Both include address translation with the usual page size.
     """
 
     bytes: AtLeast1
@@ -62,7 +62,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class Timed:
-    """The measured time of an operation with a number of bytes (seconds)."""
+    """The measured time of an operation on `bytes` bytes."""
 
     bytes: Positive
     seconds: Seconds
@@ -70,10 +70,10 @@ class Timed:
 
 @dataclass(frozen=True)
 class Network:
-    """Time of an MPI operation of a number of ranks: alpha (s) + beta (s per byte) · bytes.
+    """The time of an MPI operation of `ranks` ranks: alpha (seconds) + beta (seconds per byte) · bytes.
 
-    operation: "ping-pong" (one way; Hockney's model) or the name of a collective operation. times: the measurements of
-    the fit, in ascending order of sizes.
+    operation: "ping-pong" (the time of one way; Hockney's model) or the name of a collective operation. times: the
+    measurements to which alpha and beta were fitted, in ascending order of sizes.
     """
 
     operation: str
@@ -83,9 +83,10 @@ class Network:
     times: tuple[Timed, ...] = ()
 
     def seconds(self, size: float) -> float:
-        """Return the seconds of a message of this size, interpolated between measured sizes, or from alpha and beta.
+        """Return the seconds of the operation for `size` bytes.
 
-        MPI libraries use different protocols for different sizes, so that one line through all sizes fits none well.
+        The time is interpolated between measured sizes, because MPI libraries use different protocols for different
+        sizes, and one line through all sizes fits none well. Without measured sizes, alpha and beta give the time.
         """
         if len(self.times) < 2:
             return self.alpha + self.beta * size
@@ -100,9 +101,10 @@ class Network:
 class Machine:
     """A machine.
 
-    - caches: the nearest first. memory: seconds of a load from memory. reach: in ascending order of distances.
-    - frequency: of a computing core (Hz). tsc: frequency of the time stamp counter (Hz), 0 if there is none.
-    - flops: double-precision operations per second of a core, 0: not measured.
+    - host: its name. processor: model of the processor. cores: number of cores.
+    - caches: the nearest first. memory: seconds of a load from memory. reach: in ascending order of bytes.
+    - frequency: of a core that computes (Hz). tsc: frequency of the time stamp counter (Hz), 0 if there is none.
+    - flops: double-precision operations per second of a core; 0: not measured.
     """
 
     host: str
@@ -121,11 +123,14 @@ class Machine:
 
     @property
     def clock(self) -> float:
-        """Return the frequency (Hz) that converts time to cycles if cycles were not counted: TSC, or else core."""
+        """Return the frequency (Hz) that converts times to cycles without counted cycles: `tsc`, else `frequency`."""
         return self.tsc or self.frequency
 
     def latency(self, level: str) -> float:
-        """Return the seconds of a load from "L1", "L2", "LLC" or "memory"; a missing cache counts as the nearer one."""
+        """Return the seconds of a load from "L1", "L2", "LLC" (last-level cache) or "memory".
+
+        If a cache does not exist, it is the latency of the next nearer one. 0 without caches.
+        """
         if level == "memory":
             return self.memory
         if not self.caches:
@@ -136,7 +141,10 @@ class Machine:
         return (known or list(self.caches[:1]))[-1].latency
 
     def bandwidth_of(self, cores: int) -> float | None:
-        """Return the bytes per second that `cores` cores read together, interpolated; None if not measured."""
+        """Return the bytes per second that `cores` cores read together; None if no bandwidth was measured.
+
+        It is the measured bandwidth of the next lower number of cores (of the lowest, if there is none).
+        """
         below = [entry for entry in self.bandwidth if entry.cores <= cores]
         return (below or list(self.bandwidth[:1]))[-1].bytes_per_second if self.bandwidth else None
 
@@ -151,7 +159,10 @@ def to_document(machine: Machine) -> dict[str, Any]:
 
 
 def from_document(content: Mapping[str, Any], source: object) -> Machine:
-    """Return the machine from the data of `to_document`. Raises FormatError with `source` and the reason."""
+    """Return the machine of data that `to_document` returned.
+
+    source: name of the file in errors. Raises FormatError for other data.
+    """
     if content.get("format") != FORMAT:
         raise FormatError(source, "is not a description of a machine: write one with quipu machine -o FILE")
     if content.get("schema") != SCHEMA:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One line about the quality of a measurement, which is at the top of every view."""
+"""Describe the quality of a measurement in one line, which every view shows at its top."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from .printable import counted
 class RunQuality:
     """Known disturbances of a run.
 
-    - processors: number that its ranks and threads used at once, and available number.
-    - others: mean number of processors that other programs used.
+    - processors: number of processors that its ranks and threads needed at once, and number of available processors;
+      None if unknown.
+    - others: mean number of processors that other programs used during the run; None if unknown.
+    - oversubscribed: it had more ranks and threads than processors. loaded: other programs used processors that it
+      needed.
     - simulated: number of simulated ranks, 0 for a real run. by_effort: whether simulated time depends only on effort.
-    - threads: of a rank.
+    - threads: number per rank.
     """
 
     processors: tuple[int, int] | None
@@ -29,10 +32,10 @@ class RunQuality:
 
 
 def quality_line(runs: Sequence[RunQuality], scatter: float | None = None) -> str:
-    """Return a line with processors used and available, load by other programs, scatter of repetitions and undisturbed
-    runs; "" if the processors are unknown.
+    """Return a line on the quality of runs; "" if neither their processors nor the load is known.
 
-    scatter: relative scatter of repetitions; None without repetitions.
+    It contains the processors used and available, the load by other programs, the scatter of repetitions, and the
+    number of undisturbed runs, as far as they are known. scatter: `Experiment.scatter`; None without repetitions.
     """
     parts = []
     if runs and all(run.simulated for run in runs):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages for users. Each message has a code, and programs must use the code instead of the text.
+"""Messages for users. Each message has a code, by which programs should recognize it, because texts may change.
 
-Each part has a catalogue of entries: `modeling/catalogue.py`, `report/catalogue.py`, `agent/catalogue.py`. The text of
-a message ends with its code in brackets, so that the code stays with the message in files and on the screen.
-`quipu explain CODE` prints the meaning.
+Each part of Quipu has a catalogue of messages: `modeling/catalogue.py`, `report/catalogue.py`, `agent/catalogue.py`.
+The text of a message ends with its code in brackets, so that files and the screen contain the code, too. `quipu explain
+CODE` prints the meaning.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Entry:
     """One message of a catalogue.
 
     - code: two or more words in lower case, joined by `-`.
-    - text: at most two sentences with {fields}, without the last full stop.
+    - text: at most two sentences with {fields} for str.format, without the last full stop.
     - meaning: the consequence for the user, and what to do.
     - page: the page of the documentation, relative to docs/, optionally with an anchor.
     """
@@ -33,12 +33,12 @@ class Entry:
     page: str = ""
 
     def __call__(self, **fields: object) -> str:
-        """Return the message with its fields filled in. Raises KeyError if one is missing."""
+        """Return the message with its fields filled in. Raises KeyError if a field is missing."""
         return f"{self.text.format(**fields)} [{self.code}]"
 
     @property
     def pattern(self) -> str:
-        """Return the text with the names of its fields in braces."""
+        """Return the text with only the names of its fields in braces, without their formats."""
         return _FIELD.sub(r"{\1}", self.text)
 
     def is_in(self, notes: Iterable[str]) -> bool:
@@ -51,7 +51,7 @@ class Entry:
 
 
 def code_of(message: str) -> str:
-    """Return the code of a message, empty if it has none."""
+    """Return the code of a message; "" if it has none."""
     found = _CODE.search(message)
     return "" if found is None else found[1]
 

@@ -21,22 +21,23 @@ METRICS = {
     name: Metric(name, unit, cast(Literal["effort", "cost"], kind), cast(Literal["sum", "max"], over), description)
     for _, name, unit, kind, over, description in _ROWS
 }
-"""Metrics by name, in the order of the table. visits, time, bytes_sent and bytes_received have their Score-P names."""
+"""Metrics by name, in the order of the table. visits, time, bytes_sent and bytes_received are also names of Score-P."""
 
 FURTHER = {
     name: Metric(name, unit, cast(Literal["effort", "cost"], kind), cast(Literal["sum", "max"], over), description)
     for _, name, unit, kind, over, description in _FURTHER_ROWS
 }
-"""Optional metrics by name (agent/runtime/further_metrics.def)."""
+"""Metrics that an option of `quipu run` enables, by name (agent/runtime/further_metrics.def)."""
 
 OPTION_OF = {name: f"--{group.lower().replace('_', '-')}" for group, name, *_ in _FURTHER_ROWS}
-"""The option of `quipu run` that enables each optional metric."""
+"""This option, by name of the metric."""
 
 BY_PASS = tuple(name for weighted, name, *_ in _ROWS if weighted)
 WEIGHTED = len(BY_PASS)
-"""Number of metrics that the pass counts, beginning with blocks: the columns of the weights of a region."""
+"""BY_PASS: names of the metrics that the compiler pass counts, blocks first. WEIGHTED: their number, which is that of
+the weights of a class of basic blocks in the binary."""
 
 
 def metric_named(name: str) -> Metric:
-    """Return the metric with this name; an unknown name gives an additive cost metric without a unit."""
+    """Return the metric with this name; for an unknown name, an additive cost metric without a unit."""
     return METRICS.get(name) or FURTHER.get(name) or Metric(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All models of one experiment: by metric, exclusive and inclusive."""
+"""The models of one experiment: for each metric, exclusive and inclusive models of all call paths."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ _SHOWN = ("time", "blocks", "bytes_sent")  # metrics shown in a notebook
 
 
 def of_time(experiment: Experiment, analysis: Analysis) -> tuple[Experiment, Analysis]:
-    """Return the experiment of the runs with times and the models of its call paths, for all statements about time."""
+    """Return the experiment of the runs with times, and the models of its call paths.
+
+    Both are returned unchanged if the experiment has no count-only runs, or no runs with times.
+    """
     if experiment.timed is None:
         return experiment, analysis
     found = analysis.at_paths(experiment.of_time.tree, experiment.timed.paths.tolist())
@@ -41,17 +44,19 @@ def of_time(experiment: Experiment, analysis: Analysis) -> tuple[Experiment, Ana
 class Analysis:
     """The models of an experiment.
 
-    - exclusive: by metric, one model per call path of `tree`. ranges: measured range of each parameter.
+    - exclusive: by metric, one model per call path of `tree`. ranges: (lowest, highest) measured value per parameter.
+    - over_ranks: how values of ranks are combined, "mean", "max" or "sum". notes: texts for the user.
     - oversubscribed: measured points with more ranks than processors.
     - slowest_rank: the slowest rank at the point where it exceeds the mean over ranks most; None if it dominates
       nowhere or is unknown.
-    - run_scatter: half width of the interval of ln(time of the program) with nine of ten runs; None if unknown.
+    - run_scatter: nine of ten runs differ from the mean of their configuration by at most this number in ln(time of the
+      program); None if unknown.
     - quality: one line about the quality of the measurement.
-    - counts: laws of effort and communication, used for their predictions; None for models from a file.
-    - timed_ranges: ranges of the runs with times, if other runs are count-only; empty if equal to `ranges`.
-    - times: rates of computation, used for predictions of time; None without counted loops, and for models from a file.
-    - heap_moments: models of the difference between the largest heap and the heap at call paths; empty for models from
-      a file.
+    - counts: laws of effort and communication, from which counts are predicted; None for models from a file.
+    - timed_ranges: ranges of the runs with times, if other runs are count-only; () if equal to `ranges`.
+    - times: rates of computation, from which times are predicted; None if executions of loops were not counted, and for
+      models from a file.
+    - heap_moments: models of the largest heap minus the heap at call paths; () for models from a file.
     """
 
     name: str
@@ -72,7 +77,7 @@ class Analysis:
     heap_moments: tuple[Model, ...] = ()
 
     def ranges_of(self, metric: str) -> tuple[tuple[float, float], ...]:
-        """Return the range in which a metric was measured, for each parameter."""
+        """Return for each parameter the range (lowest, highest) in which a metric was measured."""
         known = self.metrics.get(metric)
         return self.ranges if known is None or known.is_effort else self.timed_ranges or self.ranges
 
@@ -84,10 +89,11 @@ class Analysis:
         return self._inclusive[metric] if inclusive else self.exclusive[metric]
 
     def frame(self, metric: str, inclusive: bool = False) -> pandas.DataFrame:
-        """Return the models of a metric as a table, indexed by call path (`tree.unique_labels`).
+        """Return the models of a metric as a data frame, indexed by call path (`tree.unique_labels`).
 
-        Columns: `model`, a formula, empty without a model; `error`, in percent (SMAPE), NaN if unknown; `basis`, the
-        measurements of the fit; `note`. Raises ModelingError for an unknown metric, EnvironmentProblem without pandas.
+        Columns: `model`, a formula, "" without a model; `error`, in percent (SMAPE), NaN if unknown; `basis`, the
+        measurements and priors of the model; `note`. Raises ModelingError for an unknown metric, EnvironmentProblem
+        without pandas.
         """
         rows = self._rows(metric, inclusive)
         names = ("model", "error", "basis", "note")
@@ -128,7 +134,7 @@ class Analysis:
         return table_html(f"Models of {self.name}", facts, ("call path", "metric", "model", "error", "note"), rows)
 
     def _largest_first(self, metric: str) -> list[int]:
-        """Return all call paths in descending order of a metric at the largest measured values."""
+        """Return the numbers of all call paths in descending order of a metric at the largest parameter values."""
         largest = np.array([[high for _, high in self.ranges]])
 
         def value(model: Model | NoModel) -> float:
@@ -142,19 +148,22 @@ class Analysis:
         return order
 
     def lacks_model(self, metric: str, path: int) -> bool:
-        """Return whether the exclusive model of a call path is missing; an unmeasured caller needs none."""
+        """Return whether a call path lacks an exclusive model. A caller that was not measured itself needs none."""
         model = self.exclusive[metric][path].model
         return isinstance(model, NoModel) and not (model == NoModel() and self.tree.children[path])
 
     def at_paths(self, tree: CallTree, paths: Sequence[int]) -> Analysis:
-        """Return the models of some call paths for `tree`, which contains them in this order; without count laws."""
+        """Return the models of the call paths with these numbers, for `tree`, which contains them in this order.
+
+        Laws of counts are left out.
+        """
         times = None if self.times is None else self.times.at_paths(paths)
         exclusive = {name: tuple(entries[path] for path in paths) for name, entries in self.exclusive.items()}
         return replace(self, tree=tree, exclusive=exclusive, counts=None, times=times)
 
     @cached_property
     def from_effort(self) -> Analysis:
-        """Return the models without time beyond effort: the time without waiting and slowdowns."""
+        """Return the models in which time has no growth beyond effort: without waiting and slowdowns."""
         time = tuple(replace(entry, model=entry.from_effort, lower=None) for entry in self.exclusive.get("time", ()))
         return replace(self, exclusive={**self.exclusive, "time": time}, times=None)
 
@@ -191,9 +200,10 @@ class Analysis:
 
     @staticmethod
     def _absence(parts: Sequence[Model], least: Sequence[str]) -> tuple[tuple[tuple[str, float], ...], tuple[str, ...]]:
-        """Return the parameter values at which all parts of a sum are absent, and notes on values where only some are.
+        """Return the pairs (parameter, value) at which all parts of a sum are absent, and notes on partial absence.
 
-        The value 1 of the parameters in `least` causes no note.
+        A note names the pairs at which only some parts are absent. least: parameters that are never below 1. Their
+        value 1 causes no note, because the sum is correct there.
         """
         some = [set(part.absent) for part in parts if part.constant or part.terms]
         everywhere = set.intersection(*some) if some else set()
@@ -203,7 +213,10 @@ class Analysis:
         return tuple(sorted(everywhere)), notes
 
     def subtree(self, path: int) -> tuple[int, ...]:
-        """Return a call path and those below it, without the start and the end of MPI unless it is part of them."""
+        """Return the numbers of a call path and of all call paths below it, ascending.
+
+        The start and the end of MPI are left out, unless the call path is part of them.
+        """
         found, stack, outside = [], [path], self.tree.start_and_end
         while stack:
             node = stack.pop()

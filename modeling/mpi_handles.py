@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make linker names of C++ functions independent of the MPI of the build.
+"""Make linker names of C++ functions independent of the MPI with which they were built.
 
-A communicator is a `struct ompi_communicator_t *` in Open MPI, a `simgrid::smpi::Comm *` in SMPI and an `int` in MPICH.
-The linker name of a function with such a parameter therefore differs between builds. The headers of SMPI also contain
-macros for functions of the C library, which rename functions of the program: a method `free` becomes
-`smpi_shared_free`.
+A communicator is a `struct ompi_communicator_t *` in Open MPI, a `simgrid::smpi::Comm *` in SMPI (SimGrid's MPI) and an
+`int` in MPICH. The linker name of a function with such a parameter (a handle) therefore differs between builds. The
+headers of SMPI also contain macros for functions of the C library, which rename functions of the program: a method
+`free` becomes `smpi_shared_free`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _RENAMED_BY_SMPI = dict(re.findall(r"^QUIPU_SMPI_RENAMED\((\w+), \d, (\w+)\)$", 
 
 
 def common_linker_name(name: str) -> str:
-    """Return a linker name that is equal for all MPIs: handles become integers, like in MPICH.
+    """Return a linker name that is equal for all MPIs, for comparisons only.
 
-    Functions that SMPI renamed get their original name. In names with handles, all repetitions of a type (S_, S0_, …)
-    become S_, because types of handles shift the numbers of repetitions. The result is only for comparisons.
-    agent/runtime/mpi_handles.cpp does the same (tests/native/test_mpi_handles.py).
+    Handles become integers, as in MPICH. Functions that SMPI renamed get their original names. In names with handles,
+    all references to a previous type (S_, S0_, …) become S_, because the types of handles change their numbers.
+    agent/runtime/mpi_handles.cpp does the same (tests/native/test_mpi_handles.py compares both).
     """
     if not name.startswith("_Z") or not (_has_handles(name) or "smpi_" in name):
         return name
@@ -36,10 +36,10 @@ def common_linker_name(name: str) -> str:
 
 
 def of_any_build(name: str) -> str | None:
-    """Return a pattern (with *) that matches a function for every MPI; None if its linker name is always the same.
+    """Return a pattern with * that matches the linker name of a function for every MPI; None if it is always the same.
 
-    The pattern also matches functions with the same name that differ only in handles or repeated types, and functions
-    whose name ends like a name that SMPI renamed.
+    The pattern also matches some other functions: with the same name, if they differ only in handles or in references
+    to previous types, and functions whose name ends like a name that SMPI renamed.
     """
     if common_linker_name(name) == name:
         return None
@@ -58,9 +58,10 @@ def _has_handles(name: str) -> bool:
 
 
 def _parts(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a linker name and their replacements. Each character is a byte, because lengths count bytes.
+    """Yield pairs of a part of a linker name and its replacement.
 
-    Only ASCII bytes are replaced, so that the result is valid UTF-8.
+    Each character of the result is one byte of the name in UTF-8, because lengths in linker names count bytes. Only
+    ASCII bytes are replaced, so the joined result is valid UTF-8.
     """
     octets, at = name.encode("utf-8", "surrogatepass").decode("latin-1"), 0
     shifted = _has_handles(name)
@@ -76,9 +77,9 @@ def _text(octets: str) -> str:
 
 
 def _next(name: str, at: int, shifted: bool) -> tuple[str, int]:
-    """Return the replacement of the next part of a linker name, and the end of the part.
+    """Return the replacement of the part of a linker name that begins at `at`, and the end of the part.
 
-    shifted: whether types of handles shift the numbers of repetitions.
+    shifted: whether the name contains handles, whose types change the numbers of references.
     """
     if name.startswith("PN", at):
         inside = at + len(_SMPI) if name.startswith(_SMPI, at) else _repetition(name, at + 2)
@@ -101,7 +102,7 @@ def _next(name: str, at: int, shifted: bool) -> tuple[str, int]:
 
 
 def _word(name: str, at: int) -> tuple[str, int]:
-    """Return the identifier at this position, which follows its length, and its end; "" if there is none."""
+    """Return the identifier at this position, which begins with its length, and its end; "" if there is none."""
     begin = at
     while name[begin : begin + 1] in _DIGITS and begin - at <= _MOST_DIGITS:
         begin += 1
@@ -110,7 +111,7 @@ def _word(name: str, at: int) -> tuple[str, int]:
 
 
 def _repetition(name: str, at: int) -> int:
-    """Return the end of a repetition of a type (S, a number in base 36, _); `at` if there is none."""
+    """Return the end of a reference to a previous type (S, a number in base 36, _); `at` if there is none."""
     end = at + 1
     while name[end : end + 1] in _DIGITS_AND_LETTERS and end - at <= _MOST_DIGITS:
         end += 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Properties of MPI operations by the names of their regions: the rows of mpi_wrap/operations.toml.
 
-This file explains its columns. It is package data of quipu.mpi_wrap; it is found without importing that package, and
-read at the first use.
+operations.toml explains its columns. It is package data of quipu.mpi_wrap. It is found without importing that package,
+and read at the first use.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ WaitsFor = Literal[
 ]
 Span = Literal["mpi", "session", "job"]
 
-# Names of regions: with the prefix of the profiling interface, the underscores of Fortran, and the suffixes for large
-# counts and the Fortran 2008 module.
+# Names of regions, optionally with the P of the profiling interface, the underscores of Fortran, and the suffixes for
+# large counts and the Fortran 2008 module.
 _REGION = re.compile(r"p?mpi_(\w+?)(?:_c|_f08|_f08ts)*_*")
 _STATUS = "status"
 
 
 @dataclass(frozen=True)
 class MpiOperation:
-    """One form of an MPI function: the columns of its row.
+    """One MPI function: the columns of its row in operations.toml.
 
-    persistent: it creates a request, and the operation happens when the request is started.
+    persistent: the function only creates a request; the operation happens when the request is started.
     """
 
     name: str
@@ -50,29 +50,29 @@ class MpiOperation:
 
     @property
     def waits_for_others(self) -> bool:
-        """Return whether it usually waits for other processes. (Sending a short message only copies it.)"""
+        """Return whether the operation usually waits for other processes. (A send only copies a short message.)"""
         return self.waits_for not in (None, "buffer")
 
     @property
     def polls(self) -> bool:
-        """Return whether it tests for an event and returns at once, so that programs call it repeatedly."""
+        """Return whether the operation tests for an event and returns at once, so that programs call it repeatedly."""
         return self.model in ("completion", "probe") and self.waits_for is None
 
     @property
     def completes_requests(self) -> bool:
-        """Return whether it waits for requests, or tests them."""
+        """Return whether the operation waits for requests, or tests them."""
         return self.model == "completion"
 
     @property
     def posts(self) -> bool:
-        """Return whether it begins a nonblocking or persistent operation that another call completes."""
+        """Return whether the operation begins a nonblocking or persistent operation that another call completes."""
         if self.kind == "completion":
             return self.completes in ("start", "startall")
         return "request" in self.arguments and not self.persistent
 
     @property
     def begins_or_ends(self) -> bool:
-        """Return whether it belongs to the start or the end of the program."""
+        """Return whether the operation starts or ends MPI, a session, or the job."""
         return self.begins is not None or self.ends is not None
 
 
@@ -87,7 +87,7 @@ def operation_of(region: str) -> MpiOperation | None:
 
 @cache
 def _operations() -> Mapping[str, MpiOperation]:
-    """Return all forms of all operations, by their names in lower case without MPI_."""
+    """Return all operations by their names in lower case without MPI_."""
     found = {}
     for name, entry in read_rows(table_path()).items():
         base = MpiOperation(name, **columns_of(entry))
@@ -104,7 +104,10 @@ def table_path() -> Path:
 
 
 def read_rows(path: Path) -> dict[str, Any]:
-    """Return the rows of a table by the names of their operations, unchecked. Raises FormatError."""
+    """Return the rows of a table by the names of their operations, unchecked.
+
+    Raises FormatError if the file cannot be read or is not TOML.
+    """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -125,7 +128,11 @@ Operation = TypeVar("Operation", bound=MpiOperation)
 
 
 def forms_of(base: Operation, alike: Iterable[str], forms: Iterable[str]) -> Iterator[Operation]:
-    """Yield the operations of a row: the named one and similar ones, each with its further forms."""
+    """Yield the operations of a row.
+
+    base: the operation that the row names. alike: names of operations with the same properties. forms: further forms of
+    all of them, "nonblocking" (MPI_Ibcast) and "persistent" (MPI_Bcast_init).
+    """
     for name in (base.name, *alike):
         yield replace(base, name=name)
         request = (*(argument for argument in base.arguments if argument != _STATUS), "request")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes on times and counts below 0, which only files of other tools contain."""
+"""Report times and counts below 0, which only files of other tools contain."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables for notebooks: data frames of pandas, and HTML."""
+"""Make tables for notebooks: data frames of pandas, and HTML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 50
 """Largest number of call paths in a table of a notebook; `frame` contains all."""
-_NAME = 80  # width of a call path in a table of a notebook (columns)
+_NAME = 80  # largest width of a call path in such a table (characters)
 
 
 class Described(Protocol):
@@ -33,7 +33,10 @@ class Described(Protocol):
 
 
 def data_frame(index: Sequence[tuple[str, NDArray[Any]]], columns: Mapping[str, NDArray[Any]]) -> pandas.DataFrame:
-    """Return a data frame with columns and index levels of shape (rows,). Raises EnvironmentProblem without pandas."""
+    """Return a data frame. index: pairs (name, values) of its levels; columns: by name; all of shape (rows,).
+
+    Raises EnvironmentProblem without pandas.
+    """
     try:
         import pandas
     except ImportError as error:
@@ -45,13 +48,13 @@ def data_frame(index: Sequence[tuple[str, NDArray[Any]]], columns: Mapping[str, 
 
 
 def summary_html(title: str, facts: Iterable[tuple[str, str]], metrics: Iterable[Described]) -> str:
-    """Return a title, (label, text) pairs and metrics as HTML; all names are escaped."""
+    """Return a title, facts as pairs (label, text), and a table of metrics as HTML; all texts are escaped."""
     rows = [(one.name, one.unit, one.kind, one.description) for one in metrics]
     return table_html(title, facts, ("metric", "unit", "kind", "what it is"), rows)
 
 
 def short_paths(labels: Sequence[str]) -> list[str]:
-    """Return call paths for tables of a notebook: shortened, and distinct ones stay distinct."""
+    """Return shortened call paths for tables of a notebook. Distinct call paths remain distinct."""
     from .short_names import shorten_apart  # imported here because every command imports this file
 
     return shorten_apart(labels, _NAME)
@@ -60,7 +63,7 @@ def short_paths(labels: Sequence[str]) -> list[str]:
 def table_html(
     title: str, facts: Iterable[tuple[str, str]], columns: Sequence[str], rows: Iterable[Sequence[str]]
 ) -> str:
-    """Return a title, (label, text) pairs and a table as HTML; all names are escaped."""
+    """Return a title, facts as pairs (label, text), and a table as HTML; all texts are escaped."""
     head = "".join(f"<tr><th>{_text(label)}</th><td>{_text(text)}</td></tr>" for label, text in facts)
     body = "".join(f"<tr>{''.join(f'<td>{_text(text)}</td>' for text in row)}</tr>" for row in rows)
     names = "".join(f"<th>{_text(name)}</th>" for name in columns)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run independent tasks in this process, in several processes of this machine, or in an MPI job (option --jobs).
 
-Results come in the order of the tasks. Except for rounding errors of sums, they do not depend on the number of workers.
+Results are in the order of the tasks. Except for rounding errors of sums, they do not depend on the number of workers.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 from .errors import EnvironmentProblem, UsageError
 from .limits import whole_number
 
-# With fewer call paths per batch, sending them to a worker takes longer than fitting.
+# With fewer call paths per batch, it takes longer to send them to a worker than to fit them.
 LEAST_BATCH = 250
-# Larger batches need more memory without saving time.
+# Batches with more call paths, or more values, need more memory without saving time.
 MOST_BATCH = 2000
 MOST_VALUES = 1 << 20
 # Environment variables in which MPI launchers store the number of processes.
@@ -30,13 +30,13 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Workers:
-    """A number of processes with a `map` that keeps the order of the tasks, like Executor.map."""
+    """A number of processes that execute tasks. map_tasks: a function such as map or Executor.map."""
 
     count: int
     map_tasks: Callable[..., Iterable[Any]]
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-        """Yield function(task) for every task."""
+        """Yield function(task) for every task, in the order of the tasks."""
         return iter(self.map_tasks(function, tasks))
 
 
@@ -46,11 +46,11 @@ _workers: ContextVar[Workers] = ContextVar("workers", default=ALONE)
 
 @contextmanager
 def jobs(number: str) -> Iterator[Workers | None]:
-    """Yield the workers of the option `--jobs`, which also fit models inside of the block.
+    """Yield the workers of the option `--jobs`. They also fit all models inside of the block (`workers_for`).
 
-    number: number of processes on this machine, or "mpi" for an MPI job: `mpiexec -n 4 quipu …`, or
-    `mpiexec -n 4 python -m mpi4py.futures …`. In the first form rank 0 gets the workers; the other ranks work for it,
-    and get None at the end.
+    number: a number of processes on this machine, or "mpi" for an MPI job: `mpiexec -n 4 quipu …`, or
+    `mpiexec -n 4 python -m mpi4py.futures …`. In the first form, rank 0 gets the workers. The other ranks work for rank
+    0; when it is done, their block gets None.
 
     Raises UsageError for another text, EnvironmentProblem without mpi4py or with an mpi4py of another MPI.
     """
@@ -65,7 +65,7 @@ def jobs(number: str) -> Iterator[Workers | None]:
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
-        # spawn instead of fork: forked children would lack the threads of the linear algebra library
+        # spawn, because forked processes would lack the threads of the linear algebra library
         with ProcessPoolExecutor(count, get_context("spawn")) as pool, modeling_by(Workers(count, pool.map)) as workers:
             yield workers
     elif number == "1":
@@ -91,7 +91,7 @@ def started_by_mpi() -> bool:
 
 
 def _mpi_executor() -> AbstractContextManager[Any]:
-    """Return the context of an executor over the processes of this MPI job, or over processes that it can spawn."""
+    """Return an executor, a context manager, over the processes of this MPI job, or over processes that MPI spawns."""
     try:
         from mpi4py import MPI
         from mpi4py.futures import MPICommExecutor, MPIPoolExecutor
@@ -108,19 +108,19 @@ def _mpi_executor() -> AbstractContextManager[Any]:
 
 
 def workers_for(paths: int) -> Workers:
-    """Return the workers that model this number of call paths."""
+    """Return the workers of the current block for fits of this number of call paths; this process if they are few."""
     return _workers.get() if paths >= 2 * LEAST_BATCH else ALONE
 
 
 def batches(paths: int, workers: int, values: int = 1) -> list[slice]:
-    """Return slices of `paths` call paths with `values` values each: several per worker, at least one."""
+    """Divide `paths` call paths with `values` values each into slices, several per worker; at least one slice."""
     return [own[0] for own in batches_of([paths], workers, values)]
 
 
 def batches_of(sizes: Sequence[int], workers: int, values: int = 1) -> list[list[slice]]:
-    """Return batches of call paths like `batches`, for several consecutive groups of these sizes.
+    """Divide consecutive groups of call paths of these sizes into batches, as `batches` does.
 
-    A batch consists of slices of groups, of several ones if they are small. A group is divided only if it is larger
+    A batch is a list of slices. It contains several groups if they are small. A group is divided only if it is larger
     than a batch.
     """
     paths = sum(sizes)

@@ -4,6 +4,6 @@
 from __future__ import annotations
 
 RANK_NAMES = ("p", "P", "ranks", "processes", "procs", "np", "nprocs")
-"""Names for the number of ranks; if an experiment has several of them, the first one is used."""
+"""Names for the number of ranks, in order of preference if an experiment has several of them."""
 THREAD_NAMES = ("t", "threads", "nthreads", "num_threads", "omp_threads")
 """Names for the number of OpenMP threads."""

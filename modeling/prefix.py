@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Installation paths of Quipu."""
+"""Find the folders of this installation of Quipu."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ NATIVE = Path("lib", "quipu")
 
 
 def prefix(environment: Mapping[str, str] = os.environ, package: Path = Path(__file__).parents[1]) -> Path:
-    """Return the folder that contains bin and lib/quipu: QUIPU_HOME, or a folder above `package`, the Python package.
+    """Return the prefix, the folder that contains bin and lib/quipu.
 
-    The prefix of the running Python is only used if no prefix is found above the package, because packages of Spack and
-    installations by pip with --user or --prefix have separate prefixes.
+    It is QUIPU_HOME in `environment`, else a folder above `package` (the Python package) that contains lib/quipu, else
+    the prefix of the running Python. Packages of Spack, and installations by pip with --user or --prefix, have another
+    prefix than Python.
     """
     home = environment.get("QUIPU_HOME")
     if home:
         return Path(home)
     if package.parent.name not in ("site-packages", "dist-packages"):
         return Path(sysconfig.get_path("data"))
-    above = package.parents[1:5]  # of lib/python3.11/site-packages, local/lib/python3/dist-packages, …
+    above = package.parents[1:5]  # the prefix is above lib/python3.11/site-packages, local/lib/python3/dist-packages, …
     found = [folder for folder in above if (folder / NATIVE / "libquipu.so").is_file()]
     return found[0] if found else Path(sysconfig.get_path("data"))
 
 
 def user_cache() -> Path | None:
-    """Return the cache folder ${XDG_CACHE_HOME:-~/.cache}/quipu, which may not exist.
+    """Return the cache folder ${XDG_CACHE_HOME:-~/.cache}/quipu, which may not exist yet.
 
-    None if the home folder is unknown, for example for a user without an entry in passwd, as in many containers.
+    None if the home folder is unknown, for example of a user without an entry in passwd, as in many containers.
     """
     configured = os.environ.get("XDG_CACHE_HOME")
     try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 
-# Control characters except the line feed; marks, embeddings, overrides and isolates of writing directions (Unicode
-# Standard Annex 9); invisible characters, line separators, tags; surrogates, which cannot be encoded.
+# Matches control characters except the line feed; characters that change the writing direction (Unicode Standard Annex
+# 9); invisible characters, line separators, tags; surrogates, which cannot be encoded.
 _STEERING = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
@@ -15,24 +15,24 @@ _LONGEST = 4000
 
 
 def printable(text: str) -> str:
-    """Return text with `?` instead of every character that could control a terminal; line ends are kept."""
+    """Return the text with `?` in place of every character that could control a terminal, except line feeds."""
     return _STEERING.sub("?", text)
 
 
 def one_line(text: str) -> str:
-    """Return printable text on one line; a very long text is shortened in the middle."""
+    """Return the text as `printable` on one line; more than _LONGEST characters are shortened in the middle."""
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
     return printable(text).replace("\n", "?")
 
 
 def counted(number: int, one: str, many: str) -> str:
-    """Return a number with the singular or plural text: `1 path is`, `2 paths are`."""
+    """Return a number with the text of the singular or the plural: `1 path is`, `2 paths are`."""
     return f"{number} {one if number == 1 else many}"
 
 
 def printable_json(text: str) -> str:
-    """Return equivalent JSON text with escapes instead of characters that control a terminal."""
+    """Return an equivalent JSON text with escapes in place of characters that could control a terminal."""
     return _STEERING.sub(lambda found: found[0] if found[0] in "\t\r" else _escaped(found[0]), text)
 
 

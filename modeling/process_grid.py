@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Process grids: the arrangement of p processes in one to three dimensions.
 
-Counts of decomposed domains (neighbours of a rank, its share of a boundary) depend on the grid, such as 4 × 2, not only
-on the number of processes. A rule gives the grid of a program for any number of processes.
+If a domain is divided among processes, counts such as the neighbours of a rank depend on the grid, such as 4 × 2, not
+only on the number of processes. A rule gives the grid of a program for any number of processes. An extent is the number
+of processes along one dimension of the grid.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ _Floats = NDArray[np.float64]
 
 LETTERS = "xyzuvw"
 MOST_DIMENSIONS = 3
-# Larger numbers are not factorized; the extents of their grids are computed as roots.
+# Larger numbers of processes are not factorized; the extents of their grids are computed as roots.
 _LARGEST = 1 << 40
-# Size of the cache of extents (numbers of processes).
+# Extents of arrays up to this size are cached.
 _FEW = 1024
 
 
 @lru_cache(maxsize=4096)
 def balanced(processes: int, dimensions: int) -> tuple[int, ...]:
-    """Return the extents of a grid like MPI_Dims_create: as close to each other as possible, largest first.
+    """Return the extents of a grid as MPI_Dims_create chooses them: as close to each other as possible, largest first.
 
-    Source: MPI 4.1, section 8.5.2. If several factorizations have the same sum, the smallest first extent is used.
+    Source: MPI 4.1, section 8.5.2. Here, the extents have the smallest sum, and among these the smallest first extent.
     """
     if dimensions == 1:
         return (processes,)
@@ -43,10 +44,9 @@ def balanced(processes: int, dimensions: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4096)
 def prime_factors_in_turn(processes: int, dimensions: int) -> tuple[int, ...]:
-    """Return the extents, largest first, from multiplying each prime factor to the currently smallest extent.
+    """Return the extents of a grid, largest first, by multiplying the smallest extent so far by each prime factor.
 
-    Prime factors are used in descending order. MPI_Dims_create works like this in Open MPI before version 5 and in
-    SimGrid.
+    Prime factors are used in descending order. MPI_Dims_create works so in Open MPI before version 5 and in SimGrid.
     """
     extents = [1] * dimensions
     for factor in _prime_factors(processes):
@@ -69,7 +69,7 @@ def _prime_factors(number: int) -> list[int]:
     return sorted([*found, number] if number > 1 else found, reverse=True)
 
 
-# Rules by name: whether the smallest extent comes first, and the function of the extents; most probable rules first.
+# Rules by name, the most probable first: the function of the extents, and whether the smallest extent comes first.
 RULES = {
     "balanced": (balanced, False),
     "balanced, smallest first": (balanced, True),
@@ -78,13 +78,16 @@ RULES = {
 }
 
 
-# Separators of the exceptions of a rule: "balanced, but 1x3 and 5x2".
+# A rule may have exceptions for some numbers of processes: "balanced, but 1x3 and 5x2".
 _EXCEPT, _AND = ", but ", " and "
 
 
 @lru_cache(maxsize=256)
 def _parsed(rule: str) -> tuple[str, dict[int, tuple[int, ...]]]:
-    """Return a rule in `RULES`, and its exceptions by number of processes. Raises ValueError for an invalid rule."""
+    """Return the name of the rule in `RULES`, and its exceptions by number of processes.
+
+    Raises ValueError for an invalid rule.
+    """
     base, *others = rule.split(_EXCEPT)
     if base not in RULES or len(others) > 1:
         raise ValueError(f"{rule!r} is not a rule of process grids")
@@ -93,7 +96,7 @@ def _parsed(rule: str) -> tuple[str, dict[int, tuple[int, ...]]]:
 
 
 def is_rule(rule: str, dimensions: int) -> bool:
-    """Return whether a text is a rule in `RULES` for this number of dimensions, optionally with exceptions."""
+    """Return whether a text is a rule in `RULES`, optionally with exceptions that have this number of dimensions."""
     try:
         _, others = _parsed(rule)
     except ValueError:
@@ -102,7 +105,10 @@ def is_rule(rule: str, dimensions: int) -> bool:
 
 
 def extents(rule: str, processes: float, dimensions: int) -> tuple[float, ...]:
-    """Return the grid of a number of processes by a rule (`is_rule`); roots if the number is not whole."""
+    """Return the extents of the grid of a number of processes by a rule (`is_rule`).
+
+    If the number is not whole or too large, all extents are its root.
+    """
     if not float(processes).is_integer() or not 1 <= processes <= _LARGEST:
         return (float(processes ** (1.0 / dimensions)),) * dimensions
     base, others = _parsed(rule)
@@ -115,21 +121,21 @@ def extents(rule: str, processes: float, dimensions: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One dimension of the grid that a rule gives for a number of dimensions. index: from 0."""
+    """Dimension number `index` (from 0) of the grids of `dimensions` dimensions that a rule gives."""
 
     rule: str
     dimensions: int
     index: int
 
     def extent(self, processes: _Floats) -> _Floats:
-        """Return the extent at numbers of processes, in the same shape; the array may be read-only."""
+        """Return the extents at numbers of processes, same shape. The array may be read-only."""
         if processes.size > _FEW:
             return _extent(self, processes)
         # cached, because models are evaluated many times at few sets of points
         return _extent_of_few(self, np.asarray(processes, dtype=np.float64).tobytes()).reshape(processes.shape)
 
     def name(self, parameter: str) -> str:
-        """Return the name of the extent in formulas: px, py, pz for p; p in a chain."""
+        """Return the name of the extent in formulas: px, py, pz for p; p in a grid of one dimension."""
         return parameter if self.dimensions == 1 else parameter + LETTERS[self.index]
 
 
@@ -150,10 +156,10 @@ def _extent_of_few(axis: Axis, processes: bytes) -> _Floats:
 
 @dataclass(frozen=True)
 class ProcessGrid:
-    """The grids of a program: the parameter that is the number of processes, and the rule (`is_rule`).
+    """The grids of a program. parameter: the number of processes. rule: see `is_rule`.
 
-    source: "MPI_Cart_create", "declared", or empty for an assumed grid. periodic: for each dimension, whether the first
-    and the last rank are neighbours; empty if unknown.
+    source: "MPI_Cart_create" (the program created it), "declared" (by the user), or "" for an assumed grid. periodic:
+    for each dimension, whether the first and the last rank are neighbours; () if unknown.
     """
 
     parameter: str
@@ -164,15 +170,15 @@ class ProcessGrid:
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        """Return all dimensions."""
+        """Return all dimensions of the grid."""
         return tuple(Axis(self.rule, self.dimensions, index) for index in range(self.dimensions))
 
     def at(self, processes: float) -> tuple[float, ...]:
-        """Return the grid of a number of processes."""
+        """Return the extents of the grid of a number of processes."""
         return extents(self.rule, processes, self.dimensions)
 
     def extents(self, processes: _Floats) -> _Floats:
-        """Return the grids of numbers of processes (C,), (C, dimensions)."""
+        """Return the extents (C, dimensions) of the grids of numbers of processes (C,)."""
         return np.stack([axis.extent(processes) for axis in self.axes], axis=1)
 
     def __str__(self) -> str:
@@ -183,11 +189,11 @@ class ProcessGrid:
 
 
 def infer(parameter: str, processes: Sequence[float], measured: NDArray[np.int64], source: str) -> ProcessGrid | None:
-    """Return the rule that gives most of the measured extents (C, d) of numbers of processes; the first of equal rules.
+    """Return the grid whose rule gives most of the measured extents (C, d) of C numbers of processes.
 
     Other measured extents become exceptions of the rule. (For example, a program that compares surfaces in floating
-    point may choose 2x1x3 instead of the equivalent 1x2x3.) None if each rule has at least as many exceptions as
-    correct grids of several processes.
+    point may choose 2x1x3 instead of the equivalent 1x2x3.) None if exceptions are at least half of the grids of
+    several processes. parameter, source: of the result.
     """
     dimensions = measured.shape[1]
     grids = dict(zip(map(int, processes), (tuple(own) for own in measured.tolist()), strict=True))
@@ -204,17 +210,18 @@ def infer(parameter: str, processes: Sequence[float], measured: NDArray[np.int64
 
 
 def assumed(parameter: str) -> tuple[ProcessGrid, ...]:
-    """Return the possible grids of a program without further knowledge, the most probable first."""
+    """Return the possible grids of a program of which nothing is known, the most probable first."""
     rules = ("balanced", "balanced, smallest first")
     chain = ProcessGrid(parameter, rules[0], 1)
     return (chain, *(ProcessGrid(parameter, rule, dimensions) for dimensions in (2, 3) for rule in rules))
 
 
 def telling(grid: ProcessGrid, measured: Sequence[float], number: int = 2) -> list[int]:
-    """Return the next numbers of processes to measure so that the extents of a grid can be distinguished.
+    """Return at most `number` further numbers of processes, whose measurement distinguishes the extents of a grid.
 
-    These are the smallest numbers, up to eight times the largest measured one, that raise the rank of the products of 1
-    and 1/x over all dimensions; none if these products are linearly independent already.
+    Counts depend on products that contain 1 or 1/extent for each dimension. The result are the smallest numbers, up to
+    eight times the largest measured one, that increase the rank of the matrix of these products; [] if the products are
+    linearly independent already.
     """
     known = sorted({int(p) for p in measured})
     found: list[int] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The progress of long work: functions report it here, and a listener may show it."""
+"""Report the progress of long work to a listener, which may show it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import TypeVar
 
 Listener = Callable[[str, int, int], None]
-"""A function of a description, the number of finished steps and of all steps; equal numbers in the last call."""
+"""A function of a description, the number of finished steps, and the number of all steps. Both are equal at the end."""
 
 Step = TypeVar("Step")
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
@@ -17,7 +17,7 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def shown_by(listener: Listener) -> Iterator[None]:
-    """Report the progress of work inside of the block to a listener."""
+    """Report the progress of all work inside of the block to a listener."""
     token = _listener.set(listener)
     try:
         yield
@@ -27,7 +27,10 @@ def shown_by(listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def shares(what: str) -> Iterator[Callable[[float], None]]:
-    """Yield a function that reports the finished share of a work (percent); steps inside of the work do not report."""
+    """Yield a function that reports the finished share (0 to 1) of the work in the block.
+
+    `steps` inside of the block report nothing.
+    """
     listener = _listener.get()
     if listener is None:
         yield lambda share: None
@@ -41,7 +44,7 @@ def shares(what: str) -> Iterator[Callable[[float], None]]:
 
 
 def steps(what: str, all_steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield steps, and report the number of finished steps before each; the end is always reported."""
+    """Yield the steps of a work, and report the number of finished steps before each of them, and the end."""
     listener = _listener.get()
     if listener is None:
         yield from all_steps

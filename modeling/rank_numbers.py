@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of ranks that continue the measured ones up to the number of a target."""
+"""Continue the declared numbers of ranks up to that of a target."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _LARGEST_ROOT = 3
 
 
 def rank_counts(declared: Sequence[float], target: float) -> list[int]:
-    """Return the numbers of ranks beyond the declared ones, up to the target, ascending, with the target as the last.
+    """Return numbers of ranks above the declared ones, ascending, with the target as the last; [] if none is above.
 
-    If the declared numbers have a constant factor, it is continued. If they and the target are all squares, or all
-    cubes, the roots are doubled. Otherwise the numbers are doubled.
+    If neighbouring declared numbers have a constant ratio, it is continued. Otherwise, if they and the target are all
+    squares, or all cubes, the roots are doubled. Otherwise the result contains powers of two.
     """
     known, last = sorted({round(value) for value in declared if value >= 1}), math.floor(target)
     if not known or last <= known[-1]:

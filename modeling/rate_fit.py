@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates (seconds per unit of effort) of call paths, fitted to measured time and effort.
+"""Fit rates (seconds per unit of effort) of call paths to measured time and effort.
 
-The model is time = Σ rate × effort with rates ≥ 0. It is fitted in three steps: for the program, every function, every
-call path. Each step is regularized towards the rates of the previous step. Metrics of effort are often proportional to
-each other. Then the measurements determine only the sum, and the regularization determines its parts.
+The model is time = Σ rate × effort over the metrics of effort, with rates ≥ 0. It is fitted in three steps: for the
+program, for every function, and for every call path. The rates of each step are drawn to the rates of the previous step
+(regularization). Metrics of effort are often proportional to each other. Then the measurements only determine the sum,
+and the regularization determines how it is divided among the metrics.
 
-MPI operations have rates per call and per byte: the processor time of the library without waiting for other ranks (o
-of LogGP; Culler and others, PPoPP 1993; Alexandrov and others, SPAA 1995).
+MPI operations have rates per call and per byte: the processor time of the library without waiting for other ranks (the
+overhead o of LogGP; Culler et al., LogP: towards a realistic model of parallel computation, 1993; Alexandrov et al.,
+LogGP, 1995).
 """
 
 from __future__ import annotations
@@ -24,24 +26,24 @@ from .priors.untimed import timed_owners, with_times_at_callers
 from .rates import OPERATION_METRICS, PathRates, Rates
 
 METRICS = ("instructions", "flops", "loads", "stores", "bytes_loaded", "bytes_stored")
-_VISITS = "visits"  # visits are the last metric of rates, if they were measured
+_VISITS = "visits"  # the last metric of rates, if visits were measured
 # For a call path with this share of the time, the regularization has the weight of one measurement. The times of
 # smaller call paths contain more noise of clock and caches than information about rates.
 _SHARE = 1e-3
-# Limit of plausible rates, relative to the rate at which one metric alone would take the whole time. At this limit the
-# regularization has the weight of the whole time of a call path. Without it, the simulated samplesort on two ranks took
-# 220 times too long (benchmarks/simulated_time.py).
+# Largest plausible rate, relative to the rate at which the metric alone would take the whole time of the program. At
+# this limit the regularization has the weight of the whole time of a call path. Without the limit, the simulated
+# samplesort on two ranks took 220 times too long (benchmarks/simulated_time.py).
 _PLAUSIBLE = 10.0
-# If the residual of a call path is above this number, its visits get a rate, too.
+# Fits with a larger residual are bad, and the next alternative is tried, such as a rate of visits.
 _EXPLAINED = 0.3
-# Metrics with a smaller ratio to instructions are not used: a few flops would otherwise get the time of other effort.
+# Metrics with a smaller ratio to instructions get no rate: a few flops would otherwise get the time of other effort.
 _RARE = 1e-2
-# A rate becomes 0 if it contributes less than the first share of the time in all measurements, unless it is close
-# (second number) to the rate of the previous step, which can be relevant at other sizes.
+# A rate becomes 0 if it contributes less than the first share of the time in all measurements. Exception: rates of at
+# least the second part of the rate of the previous step, which can be relevant at other sizes.
 _NOTHING, _NEAR = 1e-6, 1e-3
-# Largest seconds per byte of an MPI call: ten times a slow copy. A larger value would be noise.
+# Largest rate of an MPI call in seconds per byte: ten times a slow copy. A larger value would be noise.
 _SLOWEST_BYTE = 1e-8
-# If the sizes of messages differ by less than this factor, time per byte and time per call cannot be separated.
+# If the sizes of messages differ by less than this factor, time per byte and time per call are not determined.
 _SIZES_DIFFER = 1.5
 _OF_SEVERAL = (
     "rates are means over ranks that ran side by side and shared the bandwidth of memory; calls of MPI, in which they "
@@ -54,9 +56,10 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Rows:
-    """Measurements, one per row: effort (rows, metrics), seconds (rows,), and the share of the time of the run.
+    """Measurements of call paths, one per row.
 
-    configurations: number of measured configurations, including those in which a call path has no row.
+    path: (rows,), number of the call path. effort: (rows, metrics). time: (rows,), seconds. share: (rows,), part of the
+    time of the run. configurations: number of all measured configurations.
     """
 
     path: NDArray[np.int64]
@@ -67,11 +70,12 @@ class _Rows:
 
 
 def fit_rates(experiment: Experiment, used: NDArray[np.bool_], several: bool = False) -> Rates:
-    """Return the rates of the program of an experiment, fitted to the `used` configurations, shape (configurations,).
+    """Return the rates of the program of an experiment, fitted to the configurations in the mask `used`.
 
-    The used configurations have one rank, or `several` ranks with a processor each; then values are means over ranks.
-    Functions without a separate time count for their callers. MPI operations have rates only from single ranks, because
-    the times of several ranks contain waiting. The start and the end of MPI have no rates.
+    used: shape (configurations,). These configurations have one rank; with `several`, they have several ranks with a
+    processor each, and values are means over ranks. The effort of functions without a time is added to their callers.
+    MPI operations have rates only from single ranks, because the times of several ranks contain waiting. The start and
+    the end of MPI have no rates.
 
     Raises ModelingError if time or effort was not measured, or no configuration is used.
     """
@@ -126,7 +130,10 @@ def fit_rates(experiment: Experiment, used: NDArray[np.bool_], several: bool = F
 
 
 def _of_mpi(experiment: Experiment, alone: NDArray[np.bool_]) -> tuple[list[PathRates], list[PathRates]]:
-    """Return the rates of MPI operations and of their call paths, in descending order of time."""
+    """Return the rates of MPI operations, and of their call paths, each in descending order of time.
+
+    alone: mask (configurations,) of the configurations that are used.
+    """
     rows, tree = _mpi_rows(experiment, alone), experiment.tree
     nothing = np.zeros(len(OPERATION_METRICS))
     operations, calls = list[PathRates](), list[PathRates]()
@@ -148,9 +155,9 @@ def _of_mpi(experiment: Experiment, alone: NDArray[np.bool_]) -> tuple[list[Path
 def _of_calls(rows: _Rows, drawn_to: FloatArray) -> list[_Allowed]:
     """Return the allowed metrics and rates of MPI calls.
 
-    If all messages have about the same size, the time belongs to calls, and the rate of a byte is at most `drawn_to`.
-    Otherwise a part of the time of a call would become a rate per byte, and ranks that gather from thousands of others
-    would take milliseconds.
+    If all messages have about the same size, the time belongs to calls, and the rate of a byte is at most that of
+    `drawn_to` (rates per call and per byte). A part of the time of a call would otherwise become a rate per byte, and
+    ranks that gather from thousands of others would take milliseconds.
     """
     calls, moved = rows.effort.T
     sizes = moved[calls > 0] / calls[calls > 0]
@@ -187,15 +194,19 @@ def _rows(experiment: Experiment, metrics: Sequence[str], alone: NDArray[np.bool
 
 
 def _as_rows(where: NDArray[np.int64], point: NDArray[np.int64], effort: Matrix, times: FloatArray) -> _Rows:
-    """Return the measurements of call paths `where` at configurations `point`. times: (call paths, configurations)."""
+    """Return the measurements of the call paths `where` (rows,) at the configurations `point` (rows,).
+
+    effort: (call paths, configurations, metrics); times: (call paths, configurations), seconds.
+    """
     share = times[where, point] / times.sum(axis=0)[point]
     return _Rows(where, effort[where, point], times[where, point], share, np.unique(point).size)
 
 
 def typical(times: FloatArray) -> FloatArray:
-    """Return the lower quartile of repetitions (last axis); 0 where nothing was measured.
+    """Return the lower quartile over repetitions (last axis); 0 where nothing was measured.
 
-    Disturbances only increase times, but the minimum of many repetitions depends on short boosts of the clock.
+    Disturbances only increase times, so typical times are small. The minimum of many repetitions, however, depends on
+    short boosts of the clock.
     """
     finite = np.where(np.isfinite(times), times, np.nan)
     measured = ~np.isnan(finite).all(axis=-1)
@@ -217,11 +228,11 @@ class _Allowed:
 
 
 def _allowed(metrics: Sequence[str], usual: FloatArray) -> tuple[_Allowed, list[_Allowed]]:
-    """Return the allowed rates of the program, and alternatives for call paths, each if the previous ones fit badly.
+    """Return the allowed rates of the program, and alternatives for call paths, which are tried in this order.
 
-    In some call paths the time belongs to visits and not to their few instructions: first accesses to memory, the start
-    of a program, a function without work on one rank. With more ranks these may execute millions of instructions.
-    usual: shape (metrics,), effort per second of the program.
+    usual: (metrics,), effort of the program per second. In some call paths the time belongs to visits and not to their
+    few instructions: first accesses to memory, the start of a program, a function without work on one rank. With more
+    ranks these may execute millions of instructions, which would take too long.
     """
     of_effort = np.array([name != _VISITS for name in metrics])
     everything = np.ones(len(metrics), dtype=bool)
@@ -241,12 +252,14 @@ def _fit(
     at_share: float,
     tries: Sequence[_Allowed],
 ) -> PathRates:
-    """Return the rates of some measurements, with relative errors weighted by the shares of the time.
+    """Return the rates of a call path, function or program, fitted to the relative errors of its times.
 
-    usual: shape (metrics,), effort per second of the program. Rates of a metric that is rare relative to the time are
-    regularized like rates of the program. For example, 100 instructions next to a copy of megabytes must not get the
-    rest of its time; millions of instructions would then take far too long. tries: allowed rates in order; the next one
-    is used if the fit is bad, and the best one if all fits are bad.
+    Errors are weighted by the shares of the time. names, label: of the result. drawn_to: (metrics,), rates of the
+    previous step. usual: (metrics,), effort of the program per second. at_share: a call path with this share of the
+    time is drawn to `drawn_to` with the weight of one measurement. Rates of a metric that is rare relative to the time
+    are drawn with a larger weight. For example, 100 instructions next to a copy of megabytes must not get the rest of
+    the time; millions of instructions would then take far too long. tries: allowed rates in order; the next ones are
+    used if the fit is bad, and the best fit if all are bad.
     """
     weight = np.sqrt(rows.share / rows.share.sum() * rows.time.size)
     relative = rows.effort / rows.time[:, None] * weight[:, None]
@@ -284,7 +297,7 @@ def _fit(
 
 
 def _merged(functions: Sequence[PathRates]) -> list[PathRates]:
-    """Return the functions without duplicates; of static functions with equal names, keep the one with most time."""
+    """Return the functions in descending order of time; of static functions with equal names, only the first."""
     best: dict[tuple[str, ...], PathRates] = {}
     for entry in functions:
         if entry.names not in best or best[entry.names].share < entry.share:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates (seconds per unit of effort) of call paths for simulations by effort, and their file format."""
+"""Rates (seconds per unit of effort) of call paths, for simulations by effort, and their file format."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ from .metrics import BY_PASS
 from .mpi_handles import common_linker_name
 
 FORMAT, SCHEMA = "quipu-rates", 1
-_BETWEEN = "\x1f"  # separates the names of a path, like in raw profiles
+_BETWEEN = "\x1f"  # separates the names of a call path, as in raw profiles
 _RATED = (*BY_PASS, "visits")
 _STARTED = ("main", "_QQmain")
-OPERATION_METRICS = ("visits", "bytes")  # metrics of the rates of MPI operations; bytes sent and received
+OPERATION_METRICS = ("visits", "bytes")  # metrics of the rates of MPI operations; bytes: sent plus received
 
 Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
-"""Seconds per unit."""
+"""Seconds per unit of effort."""
 NotNegative = Annotated[float, msgspec.Meta(ge=0, le=1e300)]
 
 
 @dataclass(frozen=True)
 class PathRates:
-    """Rates of a call path (`names` from the root), of a function (one name), or of the whole program (no name).
+    """Rates of a call path, of a function, or of the whole program.
 
-    - rates: seconds per unit of each metric of `Rates`; for an MPI operation (one name) and its call paths, of
-      OPERATION_METRICS.
-    - share: of the measured time; for MPI operations of the time in MPI.
+    - names: linker names from the root for a call path, one name for a function, () for the program.
+    - rates: seconds per unit of each metric in `Rates.metrics`; for MPI operations and their call paths, of each metric
+      in OPERATION_METRICS.
+    - share: part of the measured time; for MPI operations of the time in MPI.
     - residual: root mean square of the relative differences between measured and fitted time; 0.1 is 10 %.
-    - measurements: number of measurements. label: display name.
+    - measurements: their number. label: the name in views.
     """
 
     names: tuple[str, ...]
@@ -47,10 +48,10 @@ class PathRates:
 
 @dataclass(frozen=True)
 class Rates:
-    """Rates of a program on a machine, the most precise first: call paths, functions, the program.
+    """Rates of a program on a machine. The most specific rate applies: of the call path, the function, or the program.
 
-    operations, calls: rates of the MPI library by operation and by call path. points: the configurations of the fit.
-    machine: host and processor.
+    operations, calls: rates of the MPI library by operation, and by call path. points: the configurations of the fit.
+    repetitions: their number. machine: names of the host and the processor.
     """
 
     metrics: tuple[str, ...]
@@ -67,7 +68,10 @@ class Rates:
     notes: tuple[str, ...] = ()
 
     def without(self, paths: Sequence[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-        """Return the call paths that get the rates of their function, and those that get the rates of the program."""
+        """Return the call paths in `paths` without separate rates, in two lists.
+
+        Call paths in the first list get the rates of their function, in the second list the rates of the program.
+        """
         known, functions = {simulated(e.names) for e in self.callpaths}, {simulated(e.names) for e in self.functions}
         missing = [path for path in paths if simulated(path) not in known]
         by_function = [simulated(path[-1:]) in functions for path in missing]
@@ -76,19 +80,20 @@ class Rates:
 
 
 def simulated(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names that a call path of a real run has in a simulation.
+    """Return the linker names that a call path of a real run has in a simulation, for comparisons.
 
     A Fortran program begins in a C main, from which flang starts the main program. SMPI starts the main program of each
-    rank directly (llvm_pass/wrapper/toolchain.cpp). Types of MPI handles are removed from the names.
+    rank directly (llvm_pass/wrapper/toolchain.cpp), so the C main is removed. Names are independent of the MPI
+    (`common_linker_name`).
     """
     return tuple(map(common_linker_name, names[1:] if names[:2] == _STARTED else names))
 
 
 def moved(rates: Rates, here: Machine, there: Machine) -> Rates:
-    """Return the rates on another machine.
+    """Return the rates that were measured on the machine `here` scaled to the machine `there`.
 
     Rates of instructions, flops and MPI calls scale with the clock frequencies. Rates of loads and stores, which caches
-    mostly serve, scale with the latencies of the first-level caches. Rates of bytes, which represent memory traffic,
+    mostly serve, scale with the latencies of the first-level caches. Rates of bytes, which represent traffic to memory,
     scale with the bandwidths of one core.
     """
     clock = here.frequency / there.frequency
@@ -120,7 +125,10 @@ def to_document(rates: Rates) -> dict[str, Any]:
 
 
 def from_document(content: Mapping[str, Any], source: object) -> Rates:
-    """Return the rates from the data of `to_document`. Raises FormatError with `source` and the reason."""
+    """Return the rates of data that `to_document` returned.
+
+    source: name of the file in errors. Raises FormatError for other data.
+    """
     if content.get("format") != FORMAT:
         raise FormatError(source, "contains no rates: write them with quipu rates -o FILE")
     if content.get("schema") != SCHEMA:
@@ -147,7 +155,7 @@ def from_document(content: Mapping[str, Any], source: object) -> Rates:
 
 
 def runtime_text(rates: Rates) -> str:
-    """Return rates in the format of the runtime (QUIPU_RATES; agent/runtime/rates.cpp), for simulated call paths."""
+    """Return rates as text in the format that the runtime reads in simulations (agent/runtime/rates.cpp)."""
     lines = [("metrics", *rates.metrics), ("program", *_numbers(rates.program))]
     kinds = {
         "region": rates.functions,
@@ -166,5 +174,5 @@ def _numbers(entry: PathRates) -> list[str]:
 
 
 def _fits(names: Sequence[str]) -> bool:
-    """Return whether names can be written in one line; linker names always can."""
+    """Return whether the names can be written in one line, which is the case for all linker names."""
     return bool(names) and not any(set(name) & set("\t\n" + _BETWEEN) for name in names)

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the call paths and ranks that cause the waiting of one run.
 
-At collective operations, the ranks find the late rank during the run, and the call paths of its excess since their
-previous synchronization (`RunTimes.delays`). The rest of the waiting is charged from the profile of each rank, to the
-call paths of the excess over the whole run:
+Two sources assign waiting to causes. First, at collective operations the measured program itself finds the late rank,
+and the call paths in which this rank took longer than the others since their previous synchronization
+(`RunTimes.delays`). The rest of the waiting is assigned by the profiles of the ranks, over the whole run:
 
 - The late rank of an operation has (nearly) the shortest waiting there, and among such ranks the most time outside of
   MPI.
 - Each other rank waited for the call paths in which the late rank took longer, in proportion to the difference.
 - If waiting is left, these steps are repeated with the rest.
-- The remaining waiting is unexplained. A profile has no order of events, so the start of a pipeline is unexplained, and
-  so is an operation where the late rank changes each time.
+- The remaining waiting is unexplained. A profile does not contain the order of events. Waiting at the start of a
+  pipeline is therefore unexplained, and so is waiting at an operation where the late rank changes each time.
 
-Charges and unexplained waiting add up to the waiting. At barriers of OpenMP, the threads also find the late thread
-during the run. These charges are scaled to all waiting there. Other waiting of threads is charged from the profile of
-each thread, rank by rank.
+The waiting that is assigned to a call path of a late rank is a charge. Charges and unexplained waiting add up to the
+waiting. At barriers of OpenMP, the measured program also finds the late thread. These charges are scaled to all waiting
+there. Other waiting of threads is assigned by the profiles of the threads of each rank.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ DELAY_CAUSED = Metric(
 
 NEAR = 0.1
 """A rank has nearly the shortest waiting if its waiting exceeds the shortest by at most this part of the range."""
-_MOST_LATE = 4  # most late ranks of one operation
-_BY_WORK = 0.25  # part of the excess of time that more effort has to explain
+_MOST_LATE = 4  # largest number of late ranks of one operation
+_BY_WORK = 0.25  # more effort is the cause if it explains at least this part of the additional time
 
 
 @dataclass(frozen=True)
 class Charge:
-    """The waiting of others that one call path of a late rank caused: seconds, mean over ranks (or threads).
+    """The waiting of others that one call path of a late rank caused.
 
-    - thread: the thread that is late most often; None in MPI, and without such a thread.
+    - path, rank: the call path and the late rank. seconds: the waiting, mean over ranks.
+    - thread: the late thread that caused more than half of it; None in MPI, and if there is no such thread.
     - more_work: True: the late rank has more effort; False: the same effort takes longer; None: the effort is unknown.
     - not_running: the thread left the OpenMP construct `path` late, or had no processor after it.
     """
@@ -57,7 +58,10 @@ class Charge:
 
 @dataclass(frozen=True)
 class Cause:
-    """The waiting at one call path (an operation of MPI or OpenMP), and its causes."""
+    """The waiting at one call path (an operation of MPI or OpenMP), and its causes.
+
+    waiting, unexplained: seconds, mean over ranks. charges: the largest first.
+    """
 
     path: int
     waiting: float
@@ -67,10 +71,10 @@ class Cause:
 
 @dataclass(frozen=True, eq=False)
 class RootCauses:
-    """The causes of the waiting in a run, longest waiting first.
+    """The causes of the waiting in a run.
 
-    delay_caused: seconds that others waited because of each call path, mean over ranks, shape (call paths,); elapsed:
-    seconds of the run.
+    causes: one entry per operation, the longest waiting first. delay_caused: (call paths,), seconds that others waited
+    because of each call path, mean over ranks. elapsed: seconds of the run.
     """
 
     causes: tuple[Cause, ...]
@@ -89,9 +93,9 @@ class RootCauses:
 
     @property
     def ranked(self) -> list[tuple[int, int, float]]:
-        """Return (call path, rank, seconds): the waiting that each caused at all operations, largest first.
+        """Return (call path, rank, seconds), largest first: the waiting that each call path of a rank caused in total.
 
-        Threads that did not run are left out, because no change of a call path would balance them.
+        Threads that did not run are left out, because no change of a call path would help.
         """
         found: dict[tuple[int, int], float] = {}
         for charge in (one for cause in self.causes for one in cause.charges if not one.not_running):
@@ -103,7 +107,7 @@ class RootCauses:
 def root_causes(run: RunTimes) -> RootCauses | None:
     """Return the causes of the waiting of ranks and threads of a run.
 
-    None if neither the times of single ranks nor charges from the run are known.
+    None if neither the times of single ranks nor causes from the measured program (`delays`) are known.
     """
     if run.time.values is None or run.wait.values is None:
         return None if run.delays is None else _from_charges(run)
@@ -122,7 +126,7 @@ def root_causes(run: RunTimes) -> RootCauses | None:
 
 
 def _from_charges(run: RunTimes) -> RootCauses:
-    """Return the charges that were found during the run, if the times of single ranks are unknown."""
+    """Return the causes that the measured program found, for runs without times of single ranks."""
     mean = run.wait.mean
     waiting = {path: np.array([mean[path] * run.ranks]) for path in np.flatnonzero(run.mpi & (mean > 0.0)).tolist()}
     known = _recorded_charges(run, waiting, None, None)
@@ -148,11 +152,11 @@ def _cause(path: int, waiting: float, charges: list[Charge], left: float) -> Cau
 def _recorded_charges(
     run: RunTimes, waiting: Mapping[int, FloatArray], times: FloatArray | None, effort: FloatArray | None
 ) -> dict[int, tuple[list[Charge], float]]:
-    """Return the charges from the run for each operation, and the part of the waiting that they explain.
+    """Return for each operation the charges that the measured program found, and the explained part of the waiting.
 
-    waiting: of each rank at each operation, or of all together; times: None if single ranks are unknown. The late rank
-    may reach the operation on another call path than the waiting ranks. Charges of an operation beyond its waiting
-    therefore go to other calls of the function.
+    waiting: for each operation, the waiting (s) of each rank, or the sum over all ranks. times, effort: (call paths,
+    ranks), None if unknown. The late rank may reach the operation on another call path than the waiting ranks. If the
+    charges of a call path exceed its waiting, the excess is therefore divided among the other calls of the operation.
     """
     if run.delays is None:
         return {}
@@ -192,10 +196,10 @@ def _recorded_charges(
 def _by_work_in_all(
     path: int, late: int, waited: NDArray[np.bool_], seconds: float, times: FloatArray, effort: FloatArray | None
 ) -> bool | None:
-    """Return the result of `_by_work`; None if the late rank is not late in the whole run, because effort is known only
-    there.
+    """Return `_by_work` for a charge that the measured program found; None if it cannot be decided.
 
-    seconds: waiting of the others, mean over ranks.
+    Effort is only known for the whole run. If the late rank does not take longer there, effort explains nothing.
+    waited: mask of the ranks that waited. seconds: their waiting, mean over ranks.
     """
     others = waited & (np.arange(waited.size) != late)
     if not others.any():
@@ -207,7 +211,7 @@ def _by_work_in_all(
 
 
 def _joined(charges: list[Charge]) -> list[Charge]:
-    """Return the charges with equal call path, rank and thread merged."""
+    """Return the charges, with charges of the same call path, rank and thread added."""
     found: dict[tuple[int, int, int | None], Charge] = {}
     for one in charges:
         key = one.path, one.rank, one.thread
@@ -216,9 +220,9 @@ def _joined(charges: list[Charge]) -> list[Charge]:
 
 
 def _waits(run: RunTimes, path: int) -> FloatArray:
-    """Return the waiting of each rank at an operation of MPI.
+    """Return the waiting (s) of each rank at an operation of MPI.
 
-    If waiting in collective operations was not measured, it is the time beyond the fastest rank.
+    If waiting in collective operations was not measured, it is the time of the rank minus that of the fastest rank.
     """
     assert run.time.values is not None and run.wait.values is not None
     if run.waits_separated or not run.collective[path]:
@@ -228,10 +232,10 @@ def _waits(run: RunTimes, path: int) -> FloatArray:
 
 
 def _charges(waits: FloatArray, times: FloatArray, effort: FloatArray | None) -> tuple[list[Charge], float]:
-    """Return the causes of the waiting at an operation, and the unexplained rest, mean over ranks.
+    """Return the charges for the waiting at an operation by profiles, and the unexplained rest (s), mean over ranks.
 
-    The rank is the number of the column. waits: shape (ranks,); times, effort: outside of operations that wait, shape
-    (call paths, ranks).
+    waits: (ranks,), seconds; times, effort: (call paths, ranks), without operations that wait. For threads of a rank,
+    "rank" is the number of the thread.
     """
     found: list[Charge] = []
     left = waits.astype(np.float64)
@@ -260,7 +264,10 @@ def _charges(waits: FloatArray, times: FloatArray, effort: FloatArray | None) ->
 def _by_work(
     path: int, late: int, waited: NDArray[np.bool_], times: FloatArray, effort: FloatArray | None
 ) -> bool | None:
-    """Return whether the late rank has more effort in a call path than the waiting ranks."""
+    """Return whether more effort explains why the late rank takes longer in a call path than the waiting ranks.
+
+    waited: mask (ranks,) of the waiting ranks. None if the late rank has no effort there.
+    """
     if effort is None or not effort[path, late] > 0.0:
         return None
     others, usual = (float(one[path, waited].mean()) for one in (effort, times))
@@ -270,7 +277,10 @@ def _by_work(
 
 
 def _of_openmp(run: RunTimes, seconds: FloatArray) -> list[Cause]:
-    """Return the waiting of threads in OpenMP. seconds: of each thread, shape (call paths, ranks, threads)."""
+    """Return the causes of the waiting of threads in OpenMP.
+
+    seconds: (call paths, ranks, threads), the time of each thread.
+    """
     useful = np.where(run.useful_paths[:, None, None], seconds, 0.0)
     causes = []
     for path in np.flatnonzero(~run.mpi & ~run.useful_paths).tolist():
@@ -293,10 +303,10 @@ def _of_openmp(run: RunTimes, seconds: FloatArray) -> list[Cause]:
 def _recorded_charges_of_threads(
     run: RunTimes, path: int, rank: int, waits: FloatArray, times: FloatArray, effort: FloatArray | None
 ) -> tuple[list[Charge], float] | None:
-    """Return the charges of the threads of a rank at a barrier, mean over threads, and the rest.
+    """Return the charges that the measured program found at a barrier of a rank, and the unexplained rest (s).
 
-    waits: shape (threads,); times, effort: shape (call paths, threads). None if there are no charges from the run.
-    Barriers without accounting are treated like the others.
+    Both are means over threads; None if the program found none. waits: (threads,), seconds; times, effort: (call paths,
+    threads). The program may have examined only some executions of the barrier; the charges are scaled to all waiting.
     """
     if run.delays is None:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scatter of single runs of a program around the mean of their configuration."""
+"""Compute the scatter of single runs of a program around the mean of their configuration."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import numpy as np
 
 from .experiment import Experiment, with_all_repetitions
 
-# Least number of repeated runs to determine the interval of nine of ten runs.
+# Least number of repeated runs that determine the range of nine of ten runs.
 _LEAST_RUNS = 10
-# The share of runs inside of the interval.
+# The share of runs inside of this range.
 _WITHIN = 0.9
 
 
 def run_scatter(experiment: Experiment) -> float | None:
-    """Return the largest deviation of nine of ten runs: |ln(time of the program) - mean over repetitions|.
+    """Return the limit of |ln(time of the program) - mean over repetitions| for nine of ten runs.
 
-    Only configurations with a processor for each rank are used, unless only others have repetitions. The result is None
-    with too few repeated runs or without time, and 0 if repetitions are equal, as in simulations by effort.
+    Only configurations with a processor for each rank are used, unless these have too few repeated runs. None with too
+    few repeated runs or without time; 0 if repetitions are equal, as in simulations by effort.
     """
     if "time" not in experiment.values:
         return None

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The times of one run for efficiencies: of each rank if the archive contains them, otherwise statistics."""
+"""The times of one run, for efficiencies and causes of waiting.
+
+Times of each rank are used if the archive contains them, otherwise statistics over the ranks.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,19 @@ from .experiment import CallTree, FloatArray, IntArray, RegionKind
 from .mpi_operations import operation_of
 
 EFFORTS = ("instructions", "blocks")
-"""Effort that replaces executed instructions if the processor did not count them, best first."""
+"""Metrics of effort that replace executed instructions if the processor did not count them, the best first."""
 INSTRUCTIONS = ("cpu_instructions", *EFFORTS)
-"""Metrics that count or replace instructions, best first."""
+"""Metrics that count or replace executed instructions, the best first."""
 CYCLES = "cpu_cycles"
 
 
 @dataclass(frozen=True, eq=False)
 class RankColumns:
-    """An exclusive time of each call path, in seconds.
+    """An exclusive value of each call path, such as its time in seconds, over the ranks.
 
-    values: of each rank, shape (call paths, ranks). If it is None, there are statistics over the ranks, each of shape
-    (call paths,): mean, least, most, and the rank with the most time (-1: unknown).
+    values: (call paths, ranks), the value of each rank; None if only statistics are known. mean, least, most: (call
+    paths,), mean, minimum and maximum over the ranks. most_rank: (call paths,), the rank with the maximum, -1 if
+    unknown.
     """
 
     values: FloatArray | None
@@ -36,17 +40,17 @@ class RankColumns:
 
     @classmethod
     def of_ranks(cls, values: FloatArray) -> RankColumns:
-        """Return the columns of values of each rank."""
+        """Return the values (call paths, ranks) with their statistics."""
         return cls(values, values.mean(axis=1), values.min(axis=1), values.max(axis=1), values.argmax(axis=1))
 
     def only(self, paths: NDArray[np.bool_]) -> RankColumns:
-        """Return the times with 0 at all other call paths."""
+        """Return the values with 0 at all call paths that are not in the mask."""
         values = None if self.values is None else np.asarray(np.where(paths[:, None], self.values, 0.0))
         mean, least, most = (np.where(paths, one, 0.0) for one in (self.mean, self.least, self.most))
         return RankColumns(values, mean, least, most, np.where(paths, self.most_rank, -1))
 
     def combined(self, other: RankColumns, paths: NDArray[np.bool_]) -> RankColumns:
-        """Return the columns of `other` at these call paths, and these columns at the others."""
+        """Return the values of `other` at the call paths in the mask, and these values at the others."""
         values = None
         if self.values is not None and other.values is not None:
             values = np.asarray(np.where(paths[:, None], other.values, self.values))
@@ -57,10 +61,10 @@ class RankColumns:
 
 @dataclass(frozen=True, eq=False)
 class Scopes:
-    """A time of each scope: of each call path with its callees, and in the last place of the whole program.
+    """A time of each scope: of each call path with everything below it, and of the whole program in the last place.
 
-    mean: over the ranks; low, high: bounds of the rank with the most time, equal if each rank is known. Shape (call
-    paths + 1,).
+    mean: over the ranks. low, high: bounds of the time of the rank with the most time, equal if the time of each rank
+    is known. Shape (call paths + 1,), seconds.
     """
 
     mean: FloatArray
@@ -69,16 +73,16 @@ class Scopes:
 
     @property
     def middle(self) -> FloatArray:
-        """Return the time of the rank with the most time: the middle of its bounds."""
+        """Return the time of the rank with the most time, as the middle of its bounds."""
         return (self.low + self.high) / 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class Delays:
-    """Causes of waiting in MPI operations and OpenMP barriers that were found during the run.
+    """Causes of waiting in MPI operations and OpenMP barriers that the measured program found during the run.
 
-    Each array has shape (rows,): operation and cause (call paths; cause -1: none), rank and thread (the late one),
-    seconds (summed over the waiting ranks or threads).
+    Each array has shape (rows,). operation: call path with the waiting. cause: call path that caused it, -1 if there is
+    none. rank, thread: the late ones. seconds: the waiting, summed over the waiting ranks or threads.
     """
 
     operation: IntArray
@@ -92,12 +96,12 @@ class Delays:
 class RunTimes:
     """One run. All arrays use the call paths of the tree of the experiment, and are 0 outside of the program.
 
-    - name: of its folder. point: by parameter. threads: number per rank.
+    - name: of its folder. point: value of each parameter. ranks: their number. threads: number per rank.
     - time: wall time. wait: waiting, which is a part of it. waits_separated: whether `wait` contains waiting in
       collective operations.
-    - effort: the effort that replaces instructions, None without one.
-    - of_threads: seconds of each thread, shape (call paths, ranks, threads), if ranks have several threads and each is
-      known. effort_of_threads: the effort of each thread.
+    - effort: the effort that replaces instructions (EFFORTS), None without any.
+    - of_threads: seconds of each thread, shape (call paths, ranks, threads); None with one thread per rank, or if times
+      of single threads are unknown. effort_of_threads: the effort of each thread.
     - thread_time: sum over the threads of a rank, mean over ranks, shape (call paths,); None for one thread per rank.
     - sums: by metric, sums over ranks and threads, shape (call paths,).
     - node: number of the node of each rank, shape (ranks,).
@@ -123,7 +127,7 @@ class RunTimes:
 
     @property
     def processors(self) -> int:
-        """Return the number of processors of the run: one for each thread."""
+        """Return the number of processors of the run, one for each thread of each rank."""
         return self.ranks * self.threads
 
     @cached_property
@@ -133,39 +137,42 @@ class RunTimes:
 
     @cached_property
     def mpi(self) -> NDArray[np.bool_]:
-        """Return the call paths that are operations of MPI."""
+        """Return a mask of the call paths that are operations of MPI."""
         return np.asarray(self.kinds == RegionKind.MPI.value)
 
     @cached_property
     def useful_paths(self) -> NDArray[np.bool_]:
-        """Return the call paths whose time is useful: neither MPI nor OpenMP."""
+        """Return a mask of the call paths whose time is useful: neither operations of MPI nor OpenMP constructs."""
         return np.asarray(~self.mpi & (self.kinds != RegionKind.OPENMP.value))
 
     @cached_property
     def collective(self) -> NDArray[np.bool_]:
-        """Return the call paths that are operations in which all ranks of a communicator may wait."""
+        """Return a mask of the call paths that are collective operations in which ranks wait for others."""
         found = [operation_of(region.name) for region in self.tree.regions]
         flags = [one is not None and one.kind == "collective" and one.waits_for_others for one in found]
         return np.array(flags, dtype=bool)[self.tree.region]
 
     @cached_property
     def elapsed(self) -> Scopes:
-        """Return the wall time of all call paths."""
+        """Return the wall time of each scope."""
         return self.scopes_of(self.time)
 
     @cached_property
     def outside(self) -> Scopes:
-        """Return the wall time outside of MPI."""
+        """Return the wall time of each scope outside of MPI."""
         return self.scopes_of(self.time.only(~self.mpi))
 
     @cached_property
     def without_transfer(self) -> Scopes:
-        """Return the wall time without transfers, as on an ideal network: outside of MPI, and waiting in MPI."""
+        """Return the wall time of each scope on an ideal network without transfer times.
+
+        It is the time outside of MPI plus the waiting in MPI.
+        """
         return self.scopes_of(self.time.combined(self.wait, self.mpi))
 
     @cached_property
     def in_collectives(self) -> FloatArray:
-        """Return the mean wall time in collective operations, of each scope."""
+        """Return the wall time (s) of each scope in collective operations, mean over ranks."""
         return self.sums_of(np.where(self.collective, self.time.mean, 0.0))
 
     @cached_property
@@ -177,7 +184,10 @@ class RunTimes:
 
     @cached_property
     def most_useful(self) -> tuple[FloatArray, FloatArray]:
-        """Return bounds of the useful seconds of the thread with the most, of each scope; NaN if unknown."""
+        """Return the lower and upper bounds of the useful seconds of the thread with the most, in each scope.
+
+        NaN if ranks have several threads, and single threads are unknown.
+        """
         if self.thread_time is None:
             found = self.scopes_of(self.time.only(self.useful_paths))
             return found.low, found.high
@@ -195,17 +205,17 @@ class RunTimes:
         return int(np.where(self.mpi[:, None], 0.0, self.time.values).sum(axis=0).argmax())
 
     def sums_of(self, exclusive: FloatArray) -> FloatArray:
-        """Return the sum over each scope of exclusive values of shape (call paths,)."""
+        """Return the sums over each scope, shape (call paths + 1,), of exclusive values (call paths,)."""
         return np.append(self.tree.inclusive(exclusive), exclusive.sum())
 
     def _of_ranks(self, exclusive: FloatArray) -> FloatArray:
         return np.vstack([self.tree.inclusive(exclusive), exclusive.sum(axis=0)])
 
     def scopes_of(self, columns: RankColumns) -> Scopes:
-        """Return the mean over ranks, and the time of the rank with the most, of each scope; bounds if there are only
-        statistics.
+        """Return the time of each scope, with bounds for the rank with the most time.
 
-        A rank has at least its own maxima and the minima of the other call paths.
+        If only statistics are known, the upper bound is the sum of the maxima of the call paths. The lower bound: a
+        rank takes at least its own maxima, and the minima of the other call paths.
         """
         if columns.values is not None:
             found = self._of_ranks(columns.values)

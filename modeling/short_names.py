@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short names of regions and call paths: the least informative parts are removed first, and names stay distinct."""
+"""Shorten names of regions and call paths: remove the least informative parts first, and keep names distinct.
+
+Widths are numbers of columns of a terminal.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ ELLIPSIS = "…"
 IN_TEXT = 60
 """Largest width of a name or a call path in a sentence (columns)."""
 _NARROWEST = 8
-_LEAST_PART = 6  # least columns of a name next to another shortened name
+_LEAST_PART = 6  # least number of columns of a shortened name next to another one
 _LONGEST = 10_000
 
 
@@ -34,7 +37,7 @@ def shorten(text: str, width: int, ellipsis: str = ELLIPSIS) -> str:
     """
     if cell_len(text) <= width:
         return text
-    if len(text) > _LONGEST:  # the following steps need time of order length²
+    if len(text) > _LONGEST:  # the following steps need time proportional to length²
         text = elide(text, _LONGEST, ellipsis)
     names = _ARROW.split(text)
     for step in _STEPS:
@@ -51,7 +54,7 @@ def shorten(text: str, width: int, ellipsis: str = ELLIPSIS) -> str:
 
 
 def _without_steps(names: Sequence[str], width: int, ellipsis: str) -> Iterator[str]:
-    """Yield shorter call paths without steps after the root; an operation of MPI keeps its caller."""
+    """Yield shorter and shorter call paths, without steps after the root; an operation of MPI keeps its caller."""
     cut = ellipsis
     with_caller = len(names) > 2 and _MPI.match(names[-1]) is not None
     for first in range(2, len(names) - with_caller):
@@ -71,7 +74,7 @@ def _without_steps(names: Sequence[str], width: int, ellipsis: str) -> Iterator[
 
 
 def shorten_apart(texts: Sequence[str], width: int, ellipsis: str = ELLIPSIS) -> list[str]:
-    """Return names or call paths in at most `width` columns each; distinct ones stay distinct if possible.
+    """Return names or call paths in at most `width` columns each. Distinct texts remain distinct if possible.
 
     Call paths with equal short forms keep a step in which they differ: `main->…->solve_a->…->MPI_Wait`.
     """
@@ -84,10 +87,10 @@ def shorten_apart(texts: Sequence[str], width: int, ellipsis: str = ELLIPSIS) ->
 
 
 def _apart(group: Collection[str], width: int, ellipsis: str) -> Iterator[tuple[str, str]]:
-    """Yield a distinct short form of each call path of a group, if it fits.
+    """Yield pairs of a call path of a group and a distinct short form, if it fits.
 
-    Call paths with the same short form, for example functions that differ only in their arguments, are distinguished
-    in a second step.
+    Call paths that still have the same short form, for example functions that differ only in their arguments, are
+    distinguished in a second step.
     """
     paths = _told_apart({text: _ARROW.split(text) for text in group if len(text) <= _LONGEST}, ellipsis)
     found = _distinguished(paths, width, ellipsis, whole_names=True)
@@ -104,9 +107,10 @@ def _apart(group: Collection[str], width: int, ellipsis: str) -> Iterator[tuple[
 
 
 def _distinguished(paths: dict[str, list[str]], width: int, ellipsis: str, whole_names: bool) -> dict[str, str]:
-    """Return the short form of each call path, with a step in which it differs; omit those that do not fit.
+    """Return the short form of each call path, with a step in which it differs from the others, if the form fits.
 
-    whole_names: shorten names in the middle; otherwise omit the first arguments, which are equal.
+    paths: the names of the steps of each call path. whole_names: shorten long names in the middle; otherwise omit their
+    beginnings, which are equal.
     """
     first, last = _common(list(paths.values())), _common([names[::-1] for names in paths.values()])
     middles = {text: range(first, len(steps) - last) for text, steps in paths.items()}
@@ -126,7 +130,7 @@ def _distinguished(paths: dict[str, list[str]], width: int, ellipsis: str, whole
 
 
 def _told_apart(paths: dict[str, list[str]], ellipsis: str) -> dict[str, list[str]]:
-    """Return call paths with the shortest names of their steps that still distinguish them, if any do."""
+    """Return the call paths with the shortest forms of their steps that still distinguish the call paths."""
     apart = paths
     for step in _STEPS:
         paths = {text: [step(name, ellipsis) for name in names] for text, names in paths.items()}
@@ -159,7 +163,8 @@ def _of_parts(steps: Sequence[str], theirs: int, width: int, ellipsis: str, begi
 def _from(name: str, begin: int, before: str, width: int, ellipsis: str) -> tuple[str, str]:
     """Return the text before a name, and the name without its first `begin` characters.
 
-    The name of a function is kept if only its arguments differ and if it fits: `…->solve(…, int)`.
+    If only the arguments of a function differ, the name of the function remains if it fits: `…->solve(…, int)`.
+    Otherwise the text before is "".
     """
     called = whole = _without_signature(name, ellipsis).removesuffix(f"({ellipsis})")
     for step in _STEPS:
@@ -171,12 +176,12 @@ def _from(name: str, begin: int, before: str, width: int, ellipsis: str) -> tupl
 
 
 def _common(paths: Sequence[Sequence[str]]) -> int:
-    """Return the number of equal steps at the begin of all these paths; for names, of equal characters."""
+    """Return the number of equal steps at the beginning of all these paths; for names, of equal characters."""
     return sum(1 for _ in takewhile(lambda steps: len(set(steps)) == 1, zip(*paths, strict=False)))
 
 
 def _of_steps(steps: Sequence[str], kept: tuple[tuple[int, ...], int], ellipsis: str) -> str:
-    """Return a call path with the kept steps and the last step, and an ellipsis instead of other steps."""
+    """Return a call path with the steps of the numbers `kept`, and the last step; an ellipsis replaces other steps."""
     shown = sorted({*kept[0], kept[1], len(steps) - 1})
     parts = [] if shown[0] == 0 else [ellipsis]
     for before, now in zip([shown[0] - 1, *shown], shown, strict=False):
@@ -185,9 +190,9 @@ def _of_steps(steps: Sequence[str], kept: tuple[tuple[int, ...], int], ellipsis:
 
 
 def plain_names(name: str) -> tuple[str, str]:
-    """Return the plain name of a function with and without its scopes: `fe::solve`, `solve`.
+    """Return the plain name of a function with its scopes, and without them: `fe::solve`, `solve`.
 
-    Result type, template arguments, arguments and additions to the name are removed.
+    Result type, template arguments, arguments and additions such as ` (omp line 7)` are removed.
     """
     for step in (_without_signature, _without_templates, _bare):
         name = step(name, ELLIPSIS)
@@ -211,7 +216,7 @@ def _without_templates(name: str, ellipsis: str) -> str:
 
 
 def _within_scope(name: str, ellipsis: str) -> str:
-    """Return a name with its innermost scope only: `a::b::f<…>(…)` → `…b::f<…>(…)`."""
+    """Return a name with only its innermost scope: `a::b::f<…>(…)` → `…b::f<…>(…)`."""
     body, suffix = _parts(name)
     starts = _part_starts(body)
     return ellipsis + body[starts[-2] :] + suffix if len(starts) > 2 else name
@@ -246,7 +251,10 @@ def _parts(name: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=4096)
 def _depths(text: str, brackets: str) -> tuple[int, ...]:
-    """Return for each character the number of open brackets before it, without brackets in names of operators."""
+    """Return for each character the number of open brackets before it. Brackets in names of operators do not count.
+
+    brackets: the opening ones, then the closing ones.
+    """
     operators = {at for found in _OPERATOR.finditer(text) for at in range(found.start(), found.end())}
     depth, depths = 0, []
     for at, character in enumerate(text):
@@ -259,7 +267,10 @@ def _depths(text: str, brackets: str) -> tuple[int, ...]:
 
 
 def _fold(text: str, opening: str, ellipsis: str) -> str:
-    """Replace the content of brackets, except `()`, `(anonymous namespace)` and `a.<locals>.<lambda>` of Python."""
+    """Replace the content of outermost brackets by an ellipsis.
+
+    Exceptions: `()`, `(anonymous namespace)` and `a.<locals>.<lambda>` of Python. opening: the bracket, ( or <.
+    """
     brackets = opening + _CLOSING[opening]
     depths = _depths(text, brackets)
     folded, at = "", 0
@@ -280,7 +291,7 @@ def _fold(text: str, opening: str, ellipsis: str) -> str:
 
 
 def _result_ends(text: str) -> int:
-    """Return the begin of the name of a function, after its result type."""
+    """Return the position where the name of a function begins, after its result type."""
     depths = _depths(text, "(<{)>}")
     stop = found.start() if (found := _OPERATOR.search(text)) else len(text)
     stop = min(stop, found.start()) if (found := re.search(r"\boperator ", text)) else stop
@@ -289,13 +300,13 @@ def _result_ends(text: str) -> int:
 
 
 def _part_starts(text: str) -> list[int]:
-    """Return the begins of the parts of a qualified name: 0, 3 and 6 in `a::b::f`."""
+    """Return the positions where the parts of a qualified name begin: 0, 3 and 6 in `a::b::f`."""
     depths = _depths(text, "(<{)>}")
     return [0, *(at + 2 for at in range(len(text) - 2) if text[at : at + 2] == "::" and depths[at] == 0)]
 
 
 def _last_part(text: str) -> int:
-    """Return the begin of the last part; the last part of an operator includes its class."""
+    """Return the position where the last part of a qualified name begins; that of an operator includes its class."""
     starts = _part_starts(text)
     return starts[-2] if len(starts) > 1 and text.startswith("operator", starts[-1]) else starts[-1]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time of the slowest rank of a run, relative to the mean over ranks: the run takes as long as this rank."""
+"""Compare the time of the slowest rank of a run with the mean over ranks. A run takes as long as its slowest rank."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from .documents import Real
 
-# If the slowest rank takes at least this many times the mean over ranks, the mean does not represent the run time.
+# The slowest rank dominates if it takes more than this multiple of the mean over ranks: the mean is then no measure of
+# the run time.
 DOMINATES = 1.25
 
 
@@ -20,8 +21,8 @@ DOMINATES = 1.25
 class SlowestRank:
     """The slowest rank at a measured configuration.
 
-    mean: seconds of the program, mean over ranks. low, high: bounds of the seconds of the slowest rank, which are equal
-    if the time of each rank is known.
+    point: the values of the parameters. mean: seconds of the program, mean over ranks. low, high: bounds of the seconds
+    of the slowest rank, which are equal if the time of each rank is known.
     """
 
     point: tuple[Real, ...]
@@ -37,9 +38,9 @@ class SlowestRank:
 
 @dataclass(frozen=True, eq=False)
 class RankTimes:
-    """Seconds of the program, without the start and the end of MPI, in the ranks of runs.
+    """The time of the program in the ranks of all runs (seconds), without the start and the end of MPI.
 
-    mean: over ranks. low, high: bounds of the slowest rank, equal if the time of each rank is known. Shape
+    mean: over ranks. low, high: bounds of the time of the slowest rank, equal if the time of each rank is known. Shape
     (configurations, repetitions); NaN: unknown.
     """
 
@@ -48,11 +49,11 @@ class RankTimes:
     high: NDArray[np.float64]
 
     def chosen(self, places: Sequence[int]) -> RankTimes:
-        """Return the times of some configurations, in this order."""
+        """Return the times of the configurations with these numbers, in this order."""
         return RankTimes(self.mean[places], self.low[places], self.high[places])
 
     def dominating(self, points: NDArray[np.float64]) -> list[SlowestRank | None]:
-        """Return the slowest rank of each configuration (mean of its repetitions), None if it does not dominate.
+        """Return for each configuration the slowest rank, as mean over repetitions; None if it does not dominate.
 
         points: the configurations, shape (configurations, parameters).
         """
@@ -71,10 +72,11 @@ class RankTimes:
 def most_dominating(
     times: RankTimes | None, points: NDArray[np.float64], dedicated: NDArray[np.bool_]
 ) -> SlowestRank | None:
-    """Return the slowest rank at the configuration with the largest difference to the mean; None if it never dominates.
+    """Return the slowest rank at the configuration where it exceeds the mean most; None if it dominates nowhere.
 
-    The difference in seconds is compared, because ratios in short runs are mostly noise. dedicated: the configurations
-    with a processor for each rank; in other configurations ranks may wait for a processor.
+    Differences in seconds are compared, because ratios in short runs are mostly noise. points: (configurations,
+    parameters). dedicated: mask of the configurations with a processor for each rank; others are not used, because
+    ranks may wait for a processor there.
     """
     each = [] if times is None else zip(times.dominating(points), dedicated.tolist(), strict=True)
     found = [one for one, own in each if one is not None and own]

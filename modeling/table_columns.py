@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unique names of the columns of a table of measurements."""
+"""Choose unique names for the columns of a table of measurements."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ CALLPATH, REPETITION = "callpath", "repetition"
 
 @dataclass(frozen=True)
 class TableColumns:
-    """The columns of parameters and metrics by their names; `callpath` and `repetition` are the other columns."""
+    """The names of columns, by the names of their parameters or metrics.
+
+    The other columns of a table are `callpath` and `repetition`.
+    """
 
     parameters: dict[str, str]
     metrics: dict[str, str]
 
     @property
     def renamed(self) -> list[str]:
-        """Return the texts about the columns whose name differs from the name of their parameter or metric."""
+        """Return a text for each column whose name differs from the name of its parameter or metric."""
         kinds = (("parameter", self.parameters), ("metric", self.metrics))
         return [
             f"the {kind} {one_line(name)} is the column {column!r}: another column has its name"
@@ -31,10 +34,10 @@ class TableColumns:
 
 
 def table_columns(parameters: Iterable[str], metrics: Iterable[str]) -> TableColumns:
-    """Return the columns of a table with these parameters and metrics.
+    """Return names of columns for these parameters and metrics.
 
-    A parameter with the name of a previous column becomes the column `parameter NAME`, a metric `metric NAME`. Names
-    that differ only in upper and lower case count as equal, because many readers of tables do not distinguish them.
+    If a previous column has the name, the column is called `parameter NAME` or `metric NAME`. Names that differ only in
+    upper and lower case count as equal, because many readers of tables do not distinguish them.
     """
     taken = {CALLPATH, REPETITION}
     return TableColumns(_unused("parameter", parameters, taken), _unused("metric", metrics, taken))

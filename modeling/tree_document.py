@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call trees in JSON documents: regions and call paths as lists of objects."""
+"""Convert call trees to JSON documents and back: regions and call paths become lists of objects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .limits import reading
 
 @dataclass(frozen=True)
 class RegionEntry:
-    """A region in a document; kind in lower case."""
+    """A region in a document. kind: the name in RegionKind, in lower case."""
 
     name: str
     display: str
@@ -28,14 +28,14 @@ class RegionEntry:
 
 @dataclass(frozen=True)
 class PathEntry:
-    """A call path in a document: indices of its region and its caller (-1: root)."""
+    """A call path in a document. region: place of its region in the list. parent: place of its caller; -1: a root."""
 
     region: Whole
     parent: Whole
 
 
 def tree_json(tree: CallTree) -> dict[str, Any]:
-    """Return "regions" and "callpaths" of a document; call paths also contain their label."""
+    """Return the entries "regions" and "callpaths" of a document. Call paths also contain their text, "label"."""
     return {
         "regions": [
             {"name": r.name, "display": r.display, "kind": r.kind.name.lower(), "file": r.file, "line": r.line}
@@ -49,7 +49,7 @@ def tree_json(tree: CallTree) -> dict[str, Any]:
 
 
 def tree_of(regions: Sequence[RegionEntry], callpaths: Sequence[PathEntry], source: object) -> CallTree:
-    """Return the call tree of a document. Raises FormatError with `source` if it is invalid."""
+    """Return the call tree of a document. source: name of the file in errors. Raises FormatError if it is invalid."""
     for own in regions:
         if own.kind.upper() not in RegionKind.__members__:
             raise FormatError(source, f"region kind {own.kind!r} is unknown")

@@ -292,7 +292,7 @@ def exact_laws(
 def alternatives(
     counts: Floats, library: Library, indicators: Sequence[Factor], hidden: Sequence[Factor]
 ) -> Iterator[tuple[float, tuple[Factor, ...], float]]:
-    """Yield the products that reproduce the counts: coefficient, factors, and bits in addition to those of the factors.
+    """Yield the products that reproduce the counts: coefficient, factors, and additional bits.
 
     Arguments as in `exact_laws`.
     """

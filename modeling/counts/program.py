@@ -237,7 +237,7 @@ class Program:
     def shares(self, parts: Sequence[tuple[bytes, float]]) -> list[tuple[int, float]]:
         """Return the numbers of the grids with their weights for a sum of vectors; small weights are left out.
 
-        The weights are those of the program, but smaller for a grid under which a vector of the sum has many more bits
+        The weights come from the program, but are smaller for a grid under which a vector of the sum has many more bits
         than under its best grid. They do not sum to 1.
         """
         against = dict.fromkeys(self.grids, 0.0)
@@ -470,7 +470,7 @@ def _turned(grid: ProcessGrid, ranks: Floats) -> str | None:
     """Return the rule of grids with ascending extents, such as 2x3, and px1 for prime p.
 
     Some programs divide the longer side of a domain until each part is at most as wide as high, which gives such grids.
-    None if the grids at all measured numbers of ranks equal those of `grid`, up to the order of the dimensions.
+    None if `grid` gives the same grids at all measured numbers of ranks, up to the order of the dimensions.
     """
     numbers = sorted({int(p) for p in ranks.tolist() if float(p).is_integer()})
     primes = [p for p in numbers if p > 1 and all(p % d for d in range(2, math.isqrt(p) + 1))]

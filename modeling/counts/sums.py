@@ -42,8 +42,8 @@ _WEIGHTS = np.array([0.1, 0.15, 0.15, 0.2, 0.15, 0.15, 0.1])
 class Column:
     """A possible term of a sum.
 
-    bits: without those of its coefficient. values: shape (measured,). predict: returns the distribution of its value at
-    a place. cases: returns its possible forms as laws; they are proportional at the measured configurations.
+    bits: without its coefficient. values: shape (measured,). predict: returns the distribution of its value at a place.
+    cases: returns its possible forms as laws; they are proportional at the measured configurations.
     """
 
     name: str

@@ -21,7 +21,7 @@ _FLAT = 1e-6  # a direction is without change if its relative singular value is 
 def directions(points: Floats) -> tuple[Floats, Floats]:
     """Return orthonormal directions without change, shape (directions, parameters), and the mean of the logarithms.
 
-    points: shape (configurations, parameters). The logarithms are those of points + `offsets`.
+    points: shape (configurations, parameters). `offsets` are added before the logarithms.
     """
     logs = np.log(points + offsets(points))
     centre = logs.mean(axis=0)

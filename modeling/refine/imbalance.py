@@ -89,7 +89,7 @@ def unmeasured_callees(graph: CallGraph, tree: CallTree, paths: Iterable[int]) -
     """Return the unmeasured functions that the functions of these call paths may call.
 
     They are candidates for the next measurement. Functions with less than _OF_MAIN of the aggregated statements of main
-    are left out. aggregated statements: those of a function and of all functions that it may call (callgraph.py).
+    are left out: the statements of a function and of all functions that it may call (callgraph.py).
     """
     measured = {number for region in tree.regions if (number := graph.of_region(region)) is not None}
     above = {number for path in paths if (number := graph.of_region(tree.region_of(path))) is not None}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The selections of PIRA II: by statements in the call graph, and by models at an extrapolated point.
 
-The aggregated statements of a function are its statements and those of all functions that it may call (callgraph.py).
+The aggregated statements of a function include the statements of all functions that it may call (callgraph.py).
 """
 
 from __future__ import annotations
