@@ -182,7 +182,7 @@ class ProcessGrid:
         return np.stack([axis.extent(processes) for axis in self.axes], axis=1)
 
     def __str__(self) -> str:
-        """Return the grid as text: "px × py, balanced", "p, a chain"."""
+        """Return the grid as text: "px × py, balanced", or "p, a chain" for one dimension."""
         if self.dimensions == 1:
             return f"{self.parameter}, a chain"
         return f"{' × '.join(axis.name(self.parameter) for axis in self.axes)}, {self.rule}"

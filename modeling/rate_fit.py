@@ -221,7 +221,7 @@ def _chosen(rows: _Rows, which: NDArray[np.bool_]) -> _Rows:
 
 @dataclass(frozen=True)
 class _Allowed:
-    """Allowed rates: which metrics have rates, and the largest rates, shape (metrics,)."""
+    """Limits of a fit. metrics: mask of the metrics that may have rates; most: largest rates; both (metrics,)."""
 
     metrics: NDArray[np.bool_]
     most: FloatArray

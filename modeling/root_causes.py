@@ -33,7 +33,7 @@ DELAY_CAUSED = Metric(
 )
 
 NEAR = 0.1
-"""A rank has nearly the shortest waiting if its waiting exceeds the shortest by at most this part of the range."""
+"""A rank has nearly the shortest waiting if it exceeds the shortest by at most this part of (longest - shortest)."""
 _MOST_LATE = 4  # largest number of late ranks of one operation
 _BY_WORK = 0.25  # more effort is the cause if it explains at least this part of the additional time
 

@@ -27,7 +27,7 @@ _LONGEST = 10_000
 
 
 def shorten(text: str, width: int, ellipsis: str = ELLIPSIS) -> str:
-    """Return the name of a region, or of a call path (`main->solve`), in at most `width` columns.
+    """Return the name of a region, or a call path (`main->solve`), in at most `width` columns.
 
     Parts are removed in this order until the name fits: the result type and the arguments of a C++ function, its
     template arguments, its scopes (of a Fortran procedure the module). For example, `void fe::solve<Matrix>(Matrix&)`

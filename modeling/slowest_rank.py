@@ -32,7 +32,7 @@ class SlowestRank:
 
     @property
     def ratio(self) -> float:
-        """Return the ratio of the upper bound of the slowest rank to the mean."""
+        """Return the upper bound of the time of the slowest rank, divided by the mean over ranks."""
         return self.high / self.mean
 
 

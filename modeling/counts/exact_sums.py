@@ -83,7 +83,7 @@ class Terms:
 
     @cached_property
     def every(self) -> list[Term]:
-        """Return all terms, cheapest first."""
+        """Return all terms, fewest bits first, at most _MOST_TERMS."""
         one = np.ones(self.measured)
         usable = [f for f in self.factors if f.values.min() >= 0 and f.values.max() > 0]
         groups: dict[bytes, list[tuple[float, tuple[Factor, ...], Floats]]] = {}

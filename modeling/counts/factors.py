@@ -95,7 +95,7 @@ class Axes:
         return f"({name})" if name in self.sizes else name
 
     def varies(self, values: Floats) -> bool:
-        """Return whether a column has different values at the measured configurations."""
+        """Return whether values (configurations,) differ at the measured configurations."""
         return bool(np.ptp(values[: self.measured]))
 
     @property
@@ -265,7 +265,7 @@ def _shaped(factors: Iterable[Factor], name: str, letter: str = "") -> Iterator[
 
 
 def _of_size(name: str, size: Floats, measured: int) -> Iterator[Factor]:
-    """Yield functions of one size alone."""
+    """Yield functions of one size. size: its values (configurations,); measured: number of measured ones."""
     yield _factor("size", name, size, basic=True)
     yield _factor("1/size", f"1/{name}", 1 / size)
     for root in (2, 3):
@@ -288,7 +288,10 @@ def _of_size(name: str, size: Floats, measured: int) -> Iterator[Factor]:
 
 
 def _of_parts(name: str, size: Floats, letter: str, extent: Floats, covered: frozenset[int]) -> Iterator[Factor]:
-    """Yield functions of a size and the extent of the grid that divides it."""
+    """Yield functions of a size and of the extent of the dimension along which it is divided.
+
+    letter: name of the extent; covered: the dimension.
+    """
     yield _factor("divided size", f"{name}[{letter}]", size, covered, basic=True)
     for slope, shift in (*itertools.product(_SHIFTS, (0, -1, 1, -2, 2)), *((slope, 0) for slope in _FAR_SLOPES)):
         if slope:

@@ -29,7 +29,7 @@ _LEVELS = re.compile(r"levels\(m=(\d+)\.\.([^,]+), \(m ([+-] [\d.]+)\)\^(\d)\)")
 _LARGEST_POWER = 12
 Terms = list[Term]
 Form = tuple[float, tuple[Term, ...]]
-"""The constant and the terms of a model."""
+"""A formula: the constant and the terms of a model."""
 
 
 class NotConvertible(Exception):

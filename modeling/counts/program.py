@@ -76,7 +76,7 @@ class _Ordered:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The model of a count: a sum of multiples of vectors. parts: key of each vector and its factor."""
+    """The model of a count: Σ factor · vector. parts: pairs (key of the vector, factor)."""
 
     program: Program
     parts: tuple[tuple[bytes, float], ...]
@@ -87,22 +87,22 @@ class Model:
 
     @property
     def exact(self) -> bool:
-        """Return whether the likeliest laws reproduce all counts."""
+        """Return whether the likeliest law of each vector reproduces all counts."""
         return all(law.exact for law, _ in self._laws)
 
     @property
     def text(self) -> str:
-        """Return the likeliest laws as a formula."""
+        """Return the sum of the likeliest laws of the vectors as a formula."""
         return formula(self.terms)
 
     @property
     def known(self) -> bool:
-        """Return whether all vectors have a law."""
+        """Return whether all vectors have a law; the counts of vectors without one are only guessed."""
         return all(product != UNKNOWN for _, product in self.terms)
 
     @property
     def terms(self) -> Terms:
-        """Return the terms of the likeliest laws."""
+        """Return the terms of the likeliest laws of all vectors, under the likeliest process grid."""
         return tuple(term for law, factor in self._laws for term in law.scaled(factor).terms)
 
     def cases(self, point: Sequence[float]) -> list[Alternative]:

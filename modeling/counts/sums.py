@@ -165,7 +165,7 @@ def _rank_shapes(axes: Axes) -> list[Factor]:
 def sum_laws(
     counts: Floats, columns: Sequence[Column], exact_only: bool = False, errors: Floats | None = None
 ) -> Laws | None:
-    """Return laws that are sums of up to three columns; None if no sum is positive.
+    """Return the laws that are sums of up to three columns; None if there are none.
 
     - counts: shape (measured,).
     - errors: relative standard errors of the counts from repetitions, shape (measured,); None if they are unknown.

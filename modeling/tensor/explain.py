@@ -193,7 +193,7 @@ def _shown(values: FloatArray) -> FloatArray:
 
 
 def _labels(model: ColumnModel, name: str, values: FloatArray) -> tuple[float | str, ...]:
-    """Return values for views: numbers, or texts of categories."""
+    """Return values as views show them: numbers, or texts for categories."""
     levels = model.levels.get(name)
     if levels is None:
         return tuple(f"{value:g}" if name in model.categorical else float(value) for value in values)

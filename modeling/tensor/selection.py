@@ -42,11 +42,11 @@ MOST_PRODUCTS = 640
 """Largest product of the numbers of modes and components of an average; predictions then take 2 µs per row."""
 MOST_DERIVED = 3
 LIMITS = {"smoothness": 1e-14, "ridge": 1e-8}
-"""Smallest tried penalties."""
+"""Smallest penalties that are tried."""
 START = ((4, 1e-10), (4, 1e-10), (16, 1e-8), (16, 1e-6))
 """Initial rank and smoothness of the search for one, two, three, and more modes (docs/design/tensor.md)."""
 WIDER_GAIN = 0.02
-"""Least relative reduction of the error by a derived mode or finer grids, which make later steps more expensive."""
+"""Least relative reduction of the error by a derived mode, which makes later steps more expensive."""
 DERIVED_ROWS = 4096
 """Number of rows in the search for derived modes."""
 
@@ -278,7 +278,7 @@ class Search:
         return best
 
     def _derive(self, best: Candidate) -> Candidate:
-        """Add products and ratios of two parameters as modes as long as the error decreases enough."""
+        """Add products and ratios of two parameters as modes, as long as each reduces the error by WIDER_GAIN."""
         for _ in range(0 if "derived" in self.fixed else MOST_DERIVED):
             found = self._best_derived(best)
             if found is None:

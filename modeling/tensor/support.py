@@ -28,7 +28,7 @@ ROWS = 8192
 PENALTY = Penalty(1e-3, 1e-6)
 MOST_CELLS = 16
 CELL_ROWS = 20.0
-"""Target for the mean number of rows per combination of cells of two parameters."""
+"""Mean number of rows per combination of cells of two parameters, from which the number of cells is computed."""
 SHARE = 0.9
 """Share of the deviations from the log-additive model that are below `Support.typical`."""
 EXPECTED = 10.0

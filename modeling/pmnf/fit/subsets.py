@@ -48,7 +48,10 @@ def of_size_one(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, Fl
 
 
 def solve(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> tuple[FloatArray, FloatArray]:
-    """Return coefficients (N, S, k) and explained squares (N, S) of `subsets` (S, k) of the columns."""
+    """Return coefficients (N, S, k) and explained squares (N, S) for `subsets` (S, k) of the columns.
+
+    matrix, right: of `gram`.
+    """
     return _stacked(cholesky(*_systems(matrix, right, subsets[None])))
 
 

@@ -60,7 +60,7 @@ class SimpleTerm:
 
     @property
     def exponents(self) -> Exponents:
-        """Return the pair (i, j)."""
+        """Return the pair (exponent, log)."""
         return self.exponent, self.log
 
     @property

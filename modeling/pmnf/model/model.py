@@ -230,12 +230,12 @@ class Model:
         return replace(self, constant=self.constant * by, terms=terms, covariance=covariance, alternatives=alternatives)
 
     def __str__(self) -> str:
-        """Return the model as text."""
+        """Return the model as text, with numbers to four digits."""
         return text.plain(self.constant, self.terms)
 
     @property
     def python(self) -> str:
-        """Return the model as a Python expression with `log2`."""
+        """Return the model as a Python expression with all digits; `text.python` lists the functions that it uses."""
         return text.python(self.constant, self.terms)
 
     @property

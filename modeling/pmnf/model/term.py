@@ -80,7 +80,7 @@ class Function:
 
     @property
     def parameters(self) -> frozenset[str]:
-        """Return the parameters of the argument."""
+        """Return the names of the parameters of the argument."""
         return frozenset(name for term in self.argument for factor in term.factors for name in factor.parameters)
 
     @property
@@ -169,7 +169,7 @@ class Factor:
 
     @property
     def axes(self) -> frozenset[Axis]:
-        """Return the dimensions of process grids in the factor."""
+        """Return the extents of process grids that the factor contains."""
         if self.function is not None:
             return frozenset(axis for term in self.function.argument for own in term.factors for axis in own.axes)
         return frozenset() if self.axis is None else frozenset((self.axis,))
