@@ -135,7 +135,7 @@ def check_document(content: bytes) -> None:
     even if these are inside of texts.
     """
     cost = current()
-    many_words = 1 if content.isascii() else 4  # bytes of a character in memory
+    many_words = 1 if content.isascii() else 4  # bytes per character in memory
     cost.spend(many_words * len(content) + _ENTRY_BYTES * content.count(b","))
     structure = content.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _UNSTRUCTURED)
     structure = _NAMES.sub(b"", structure)

@@ -16,7 +16,7 @@ from pathlib import Path
 _TABLE = (Path(__file__).parents[1] / "agent" / "runtime" / "smpi_names.def").read_text(encoding="utf-8")
 _IN_SMPI = tuple(re.findall(r"^QUIPU_SMPI_HANDLE\((\w+)\)$", _TABLE, re.MULTILINE))
 _SMPI = "PN7simgrid4smpi"
-_MOST_DIGITS = 9  # largest number of digits in linker names (lengths of identifiers, and repetitions)
+_MOST_DIGITS = 9  # largest number of digits of a number in linker names (lengths of identifiers, references to types)
 _DIGITS = frozenset("0123456789")
 _DIGITS_AND_LETTERS = _DIGITS | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _STATUS = "ompi_status_public_t"

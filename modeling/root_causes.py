@@ -285,7 +285,7 @@ def _of_openmp(run: RunTimes, seconds: FloatArray) -> list[Cause]:
     causes = []
     for path in np.flatnonzero(~run.mpi & ~run.useful_paths).tolist():
         if run.tree.name(path).startswith("omp parallel") or not seconds[path].any():
-            continue  # the time of a parallel region itself is the time of its start
+            continue  # the exclusive time of a parallel region is the start of its threads, not waiting
         charges: list[Charge] = []
         rest = 0.0
         for rank, waits in enumerate(seconds[path]):

@@ -41,7 +41,7 @@ _TERM = 2.0  # bits of each further term
 _EXACT = 1e-9  # relative error up to which a sum reproduces the counts
 _ALIKE = 1e-8  # difference up to which directions are equal
 _NEARLY = 1e-6  # relative error up to which a sum may reproduce the counts, before its coefficients are solved
-_FEWEST = {2: 3, 3: 5}  # least number of distinct counts, by number of terms
+_FEWEST = {2: 3, 3: 5}  # a sum of 2 (3) terms needs this number of different counts
 _SEED = 2
 
 

@@ -93,7 +93,7 @@ class Polynomials:
         sizes = min((np.unique(size).size for size in self.axes.usable_sizes.values()), default=0)
         for degree in (degree for degree in _degrees(self.axes) if degree + 1 < sizes):
             small = {key: term for key, term in terms.items() if sum(key[0]) <= degree}
-            yield [term for (_, b), term in small.items() if not b]  # the work of one rank
+            yield [term for (_, b), term in small.items() if not b]  # only one rank does the work
             if last:
                 yield [term for (_, b), term in small.items() if b == last]  # each rank does the same work
                 if degree <= last:  # the ranks share the work on a domain

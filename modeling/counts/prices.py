@@ -43,8 +43,8 @@ PRICES = {
     "[part]": 4.0,  # N/p < c or N/p > c
     "[extent]": 4.4,  # a condition on P_d
     "[size]": 6.0,  # a condition on N
-    # The following apply to products (`laws.structure`).
     "number": 0.5,  # for each bit of a number in a factor
+    # The following apply to products (`laws.structure_bits`).
     "again": 1.0,  # a linear form that repeats another one, for another size or dimension
     "factor": 0.5,  # for each factor of a product
     "coefficient": 0.5,  # for each bit of a coefficient

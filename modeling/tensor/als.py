@@ -64,7 +64,7 @@ class Rows:
 class _Basis:
     def __init__(self, mode: Mode, x: FloatArray) -> None:
         first, weights = mode.basis(x)
-        if mode.width == 1:  # a knot at each value: one of the two knots has all the weight
+        if mode.width == 1:  # each value is a knot, which has all of the weight
             first, weights = first + (weights[:, 1] > 0.5), np.maximum(weights[:, :1], weights[:, 1:])
         count, width = weights.shape
         entries = (weights.astype(np.float32).ravel(), (first[:, None] + np.arange(width)).ravel().astype(np.int32))

@@ -285,7 +285,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Returns held-out rows, their residuals, and the starting factors of each decomposition that is averaged.
         """
         rank, smoothness = START[min(len(modes), len(START)) - 1] if modes else (1, 1.0)
-        limit = max(1, self.max_bytes // 5 - 400)  # single precision, and the descriptions of modes
+        limit = max(1, self.max_bytes // 5 - 400)  # 4 bytes per entry; the rest is for the descriptions of modes
         sizes = sum(mode.size for mode in modes) or 1
         rank = self.rank or max(1, min(rank, 1 + len(x) // 40, limit // sizes))
         penalty = Penalty(self.ridge or 1e-4, self.smoothness or smoothness)

@@ -73,7 +73,7 @@ def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = F
     """
     if values.ndim != 3:
         raise ModelingError(f"values must have shape (call paths, configurations, repetitions), not {values.shape}")
-    values = np.ascontiguousarray(values.transpose(2, 0, 1))  # sums over the first axis are sums of whole arrays
+    values = np.ascontiguousarray(values.transpose(2, 0, 1))  # (R, N, C), because sums over the first axis are fastest
     known = ~np.isnan(values)
     complete = bool(known.all())
     count = known.sum(axis=0)

@@ -54,7 +54,7 @@ def squared_residuals(makers: FloatArray, values: FloatArray, most: float) -> Fl
     of pairs of values, so one matrix product computes all of them. These products lose digits, so the residuals that
     may be below `most` are computed again from the values.
     """
-    values = values - values.mean(axis=2, keepdims=True)  # all columns include a constant
+    values = values - values.mean(axis=2, keepdims=True)  # changes no residual, because each fit contains a constant
     row, column = np.triu_indices(values.shape[2])
     moments = np.einsum("nlc,nld->ncd", values, values)
     weight = np.where(row == column, 1.0, 2.0)

@@ -35,7 +35,7 @@ def varying_errors(
     basis = _polynomials(logs[:, others])
     scaled = np.exp(np.maximum(trend - trend.max(axis=1, keepdims=True), -300.0))
     scaled /= np.sqrt((scaled**2).mean(axis=1, keepdims=True))
-    free = basis[None] * scaled[:, None]  # (N, B, C), relative
+    free = basis[None] * scaled[:, None]  # (N, B, C), the terms of a(z) divided by the values
     target = np.ones((len(values), points.shape[0]))
     orthogonal, _ = np.linalg.qr(free.transpose(0, 2, 1))
     rest = target - (orthogonal @ (orthogonal.transpose(0, 2, 1) @ target[:, :, None]))[:, :, 0]

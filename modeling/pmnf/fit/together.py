@@ -41,7 +41,7 @@ def fit_together(
     points = values.shape[1]
     used = np.asarray((specification >= 0).any(axis=2), dtype=bool)
     widths = (used * np.arange(1, 1 + width)).max(axis=1, initial=0)
-    order = np.argsort(widths, kind="stable")  # few columns of zeros in each batch
+    order = np.argsort(widths, kind="stable")  # batches of similar widths contain few columns of zeros
     coefficients, errors = np.zeros((number, 1 + width)), np.empty((2, number))
     step = max(1, BATCH_NUMBERS // ((2 + width) * points))
     for start in range(0, number, step):

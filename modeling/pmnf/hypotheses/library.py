@@ -128,7 +128,7 @@ class Library:
         return _terms(self, low >= 1.0, low > 0.0)
 
 
-# For parameters without further constraints: constant, logarithm, and powers up to 1.
+# For growth that nothing else confirms: only a logarithm, and powers up to 1.
 SLOW_GROWTH = Library(_fractions("0 1/3 1/2 2/3 1"), (0, 1), (), False)
 
 
@@ -152,7 +152,7 @@ def term_columns(terms: Sequence[SimpleTerm], values: FloatArray) -> FloatArray:
     return columns
 
 
-Form = tuple[tuple[int, ...], ...]  # a sum of products; each product a sorted tuple of parameter numbers
+Form = tuple[tuple[int, ...], ...]  # a sum of products; each product is the sorted numbers of its parameters
 
 
 @lru_cache(maxsize=32)

@@ -294,7 +294,7 @@ class Term:
                 shares,
                 mine.axis if factor.axis is None else factor.axis,
                 factor.steps,
-                (mine.several or factor.several) and not shares,  # x - 1 is 0, too
+                (mine.several or factor.several) and not shares,  # (x-1)/x is 0 at x = 1 already
                 blocks,
                 factor.function,
             )
