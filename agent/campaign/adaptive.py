@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns that choose their runs: measure, model, and then measure the runs that most improve a prediction."""
+"""Campaigns that choose their runs: fit models to the finished runs, then measure what improves a prediction most."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ from .task import Progress, Task
 def chosen_batches(campaign: Campaign, progress: Progress) -> Iterator[list[Task]]:
     """Yield batches of runs that the search chooses, until the budget is used or the prediction no longer improves.
 
-    Runs on the disk count, so that a stopped campaign continues. The caller must make the runs of a batch before it
-    requests the next one. Decisions are reported as notes. Raises MeasurementError if no point of the campaign fulfils
-    the constraints, and ModelingError for an invalid target or budget.
+    The caller must make the runs of a batch before it requests the next batch. Each choice uses all runs in the folder
+    of the campaign, so that a stopped campaign continues. `progress` receives a note for each decision. Raises
+    MeasurementError if no point of the campaign fulfils the constraints, and ModelingError for an invalid target or
+    budget.
     """
     plan = campaign.search
     if plan is None:
@@ -68,7 +69,8 @@ def chosen_batches(campaign: Campaign, progress: Progress) -> Iterator[list[Task
         if not found.suggestions:
             progress.note(_conclusion(found, "nothing more fits the budget"))
             return
-        if plan.patience and np.isfinite(found.suggestions[0].gain):  # the initial lines of the parameters are complete
+        # A gain is finite once the first runs, which vary one parameter at a time, are complete.
+        if plan.patience and np.isfinite(found.suggestions[0].gain):
             uncertainty = uncertainty_of(found.state)
             if patience.look(uncertainty, found.suggestions):
                 batches = "1 batch" if patience.count == 1 else f"{patience.count} batches"
@@ -82,7 +84,7 @@ def chosen_batches(campaign: Campaign, progress: Progress) -> Iterator[list[Task
 
 
 def campaign_point(found: Search, candidate: int) -> str:
-    """Return a candidate as text, such as p=4, n=100."""
+    """Return a candidate (index of a point of the search) as text, such as p=4, n=100."""
     values = found.state.candidates[candidate].tolist()
     return ", ".join(f"{name}={value:g}" for name, value in zip(found.state.parameters, values, strict=True))
 

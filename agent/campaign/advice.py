@@ -16,9 +16,9 @@ from .file import Campaign
 
 
 def advice(campaign: Campaign, directory: Path | None = None) -> str:
-    """Return a text with numbers of processes to add to a campaign; empty if none are necessary or the grid is unknown.
+    """Return a text with numbers of processes to add to a campaign; "" if none are necessary or the grid is unknown.
 
-    The grid is declared by the campaign, or recorded in the complete runs in `directory`.
+    directory: None: use the grid that the campaign declares; else the grid recorded in the complete runs there.
     """
     grid = campaign.grid if directory is None else _made(campaign, directory)
     if grid is None:

@@ -23,14 +23,16 @@ from .repetition import LaunchOptions, launch_plan
 from .task import Progress
 
 Plain = Callable[[Sequence[str], Mapping[str, str], float | None, Path], Ending]
-"""A function that runs a command without instrumentation: environment variables, time limit and working folder."""
+"""A function that runs a program without instrumentation. Arguments: command, environment variables, time limit in
+seconds (None: none), working folder."""
 
 
 @dataclass(frozen=True)
 class Times:
-    """The shortest run at a point: elapsed seconds, and processor seconds of all its processes.
+    """The shortest times of the runs at a point.
 
-    gap: difference to the second shortest run (processor seconds); None with one repetition.
+    seconds: elapsed time. processor: processor time of all processes in seconds. gap: difference between the second
+    shortest and the shortest processor time in seconds; None with one repetition.
     """
 
     seconds: float
@@ -40,7 +42,10 @@ class Times:
 
 @dataclass(frozen=True)
 class Baseline:
-    """Times of the program without instrumentation, by the name of the configuration. spent: seconds of all runs."""
+    """Times of the program without instrumentation.
+
+    times: by the name of the configuration (`configuration_name`). spent: seconds of the build and of all runs.
+    """
 
     times: Mapping[str, Times]
     spent: float
@@ -67,10 +72,14 @@ def measure_baseline(
     file: str,
     plain: Plain,
 ) -> Baseline:
-    """Make the runs of the baseline that are not in this file of the campaign folder; return the whole baseline.
+    """Make the missing runs of the baseline; return the whole baseline.
 
-    builds: if runs are missing, first build the program without instrumentation. Raises MeasurementError if a run
-    fails, or the program contains instrumentation after this build.
+    - repetitions: number of runs at each point.
+    - file: name of the JSON file in the folder of the campaign with the finished runs; updated after each run.
+    - builds: if runs are missing, first build the program without instrumentation.
+    - plain: the function that makes a run.
+
+    Raises MeasurementError if the build or a run fails, or if the program contains instrumentation after this build.
     """
     path = campaign.directory / file
     found = typed(read_json(path), _Document, path) if path.exists() else _Document({}, 0.0, repetitions)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings before the start of a program about conditions that make a measurement useless."""
+"""Check, before the start of a program, for conditions that make its measurement useless, and return warnings."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from .launch_options import LaunchOptions
 
 _OPENMP = ("libomp.", "libgomp.", "libiomp5.")
 _WINDOW = 0.1
-"""Seconds for which the load is observed: ten ticks of the kernel clock for each processor."""
+"""Seconds for which the load is observed: ten ticks of the kernel clock (10 ms each)."""
 
 
 def load_now(seconds: float = _WINDOW) -> float:
-    """Return the mean number of used processors of this machine, observed for this number of seconds."""
+    """Return the mean number of busy processors of this machine. The function observes them for `seconds`."""
     before, all_before = processor_ticks()
     time.sleep(seconds)
     after, all_after = processor_ticks()
@@ -35,16 +35,19 @@ def load_now(seconds: float = _WINDOW) -> float:
 
 
 def threads_of(plan: LaunchPlan, environment: Mapping[str, str]) -> int:
-    """Return the threads per rank from OMP_NUM_THREADS; 1 if it is not set, or no program uses OpenMP."""
+    """Return the number of threads per rank, from OMP_NUM_THREADS.
+
+    Returns 1 if this variable is not set, or if no program of the launch is linked to an OpenMP runtime.
+    """
     threads = whole_number(environment.get("OMP_NUM_THREADS", "").split(",")[0], 9)
     has_openmp = any(name.startswith(_OPENMP) for program in plan.programs for name in needed_libraries(program))
     return max(threads or 1, 1) if has_openmp else 1
 
 
 def warnings_before(plan: LaunchPlan, options: LaunchOptions, load: float | None = None) -> list[str]:
-    """Return warnings about a launch whose measurements will be useless.
+    """Return warnings about conditions that make the measurements of a launch useless.
 
-    load: number of used processors now; None: irrelevant or unknown.
+    load: mean number of processors that other programs use now (`load_now`); None: unknown, or not to be checked.
     """
     found = []
     if nothing := _nothing_measured(plan, options):
@@ -63,12 +66,12 @@ def warnings_before(plan: LaunchPlan, options: LaunchOptions, load: float | None
 
 
 def other_parameters(experiment: Path, parameters: Mapping[str, float]) -> str:
-    """Return the warning that the first run of an experiment has other parameters; empty if the names are equal."""
+    """Return a warning if the first run of an experiment has parameters with other names; otherwise ""."""
     for file in sorted(experiment.glob("*/run.json")):
         try:
             first = read_metadata(file.parent).parameters
         except FormatError:
-            continue  # commands that read the experiment report it
+            continue  # commands that read the experiment report the error
         if set(first) == set(parameters):
             return ""
         names, others = (", ".join(sorted(found)) or "none" for found in (first, parameters))
@@ -79,7 +82,7 @@ def other_parameters(experiment: Path, parameters: Mapping[str, float]) -> str:
 
 
 def _nothing_measured(plan: LaunchPlan, options: LaunchOptions) -> str:
-    """Return why no program of a launch will write a profile; empty if a program may write one."""
+    """Return the warning that no program of a launch will write a profile; "" if a program may write one."""
     if options.python or options.functions or plan.is_mpi or plan.may_launch or not plan.programs:
         return ""
     if any(not is_elf(program) or _is_measured(program) for program in plan.programs):

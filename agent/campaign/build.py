@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build command of a campaign."""
+"""Run the build line of a campaign, and check the programs that it builds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def build(campaign: Campaign, variables: Mapping[str, str] = _NOTHING) -> float:
-    """Run the build line of a campaign with sh and these variables; return the seconds. Raises MeasurementError."""
+    """Run the build line of a campaign with sh; return the elapsed seconds, 0 without a build line.
+
+    variables: environment variables in addition to those of the campaign. Variables of the campaign that depend on a
+    parameter are left out. Raises MeasurementError if the build fails.
+    """
     if not campaign.build:
         return 0.0
     of_all_points = {name: value for name, value in campaign.environment.items() if not PLACEHOLDER.search(value)}
@@ -36,7 +40,7 @@ def build(campaign: Campaign, variables: Mapping[str, str] = _NOTHING) -> float:
 
 
 def ended(message: str, ending: Ending) -> MeasurementError:
-    """Return the error of a failed command: RunInterrupted if the exit code shows that the user interrupted it."""
+    """Return the error of a failed command. If a signal to Quipu stopped it, the exit code is 128 + this signal."""
     failure = MeasurementError(message)
     if ending.stopped_by is not None:
         failure.exit_code = 128 + ending.stopped_by
@@ -44,7 +48,7 @@ def ended(message: str, ending: Ending) -> MeasurementError:
 
 
 def expect_plain(campaign: Campaign, programs: Iterable[Path]) -> None:
-    """Raise MeasurementError if a program contains instrumentation after a build without it (QUIPU_OFF=1)."""
+    """Raise MeasurementError if a program contains instrumentation, although the build had QUIPU_OFF=1."""
     for program in programs:
         if modules(program):
             raise MeasurementError(
@@ -57,4 +61,4 @@ BUILD_ALL = (
     "The line must always compile and link the whole program of the command with the compiler wrappers, "
     'such as: build = "make clean && make CC=quipu-mpicc"'
 )
-"""The requirement of a refinement for the build command, for messages."""
+"""The part of messages that says which build line `quipu refine` needs."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a declared experiment: all points and repetitions that earlier invocations have not completed."""
+"""Run a campaign: all points and repetitions that earlier invocations have not completed."""
 
 from __future__ import annotations
 
@@ -42,16 +42,19 @@ from .same_error import SameError
 from .task import Execution, Outcome, Progress, Silent, Task
 
 LOCK_FILE = ".campaign.lock"
-_TRIES, _PAUSE = 100, 0.01  # number and seconds; together far longer than a child takes to execute its command
+# Number of attempts to lock the folder, and seconds between two of them. Together they are far longer than the time
+# between fork and exec of a child process, which holds the lock of its parent in this time.
+_TRIES, _PAUSE = 100, 0.01
 _VARIES = re.compile(r"\d+(\.\d+)?%|\b\d+(?= ranks\b)")
 
 
 @dataclass(frozen=True)
 class CampaignResult:
-    """The result of one execution of a campaign.
+    """The result of one invocation of a campaign.
 
-    finished: runs that were already on the disk. not_started: runs that are left after a stop. stopped: reason of the
-    stop, if several runs failed with the same error or a disk is full.
+    - finished: number of complete runs before the invocation. outcomes: of the runs that the invocation made.
+    - not_started: number of runs that remain after a stop. interrupted: whether the user stopped the campaign.
+    - stopped: reason of a stop because several runs failed with the same error or a disk is full; otherwise "".
     """
 
     directory: Path
@@ -63,7 +66,7 @@ class CampaignResult:
 
     @property
     def failed(self) -> tuple[Outcome, ...]:
-        """Return the failed runs."""
+        """Return the failed runs, without failures that a run of another size replaced, and jobs that continue."""
         return tuple(one for one in self.outcomes if one.error and not (one.goes_on or one.replaced))
 
     @property
@@ -102,16 +105,16 @@ class Here:
     launch: Launch = run
 
     def collect(self, directory: Path) -> None:
-        """Do nothing: each run is recorded when it ends."""
+        """Do nothing: `outcomes` has recorded each run when it ended."""
 
     def busy(self, directory: Path) -> frozenset[tuple[str, int]]:
-        """Return an empty set: an invocation with running runs holds the lock of the experiment."""
+        """Return an empty set: an invocation whose runs are running holds the lock, so this invocation cannot start."""
         return frozenset()
 
     def outcomes(
         self, campaign: Campaign, tasks: Sequence[Task], options: LaunchOptions, progress: Progress
     ) -> Iterator[Outcome]:
-        """Execute the runs; yield the outcome of each."""
+        """Execute the runs one after the other; yield the outcome of each."""
         for task in tasks:
             progress.started(task)
             yield measured(campaign, task, options, self.launch)
@@ -130,19 +133,23 @@ def run_campaign(
 ) -> CampaignResult:
     """Make all runs of a campaign that are not complete on the disk, repetition by repetition, in ascending order.
 
-    First, raw folders of interrupted runs are merged, and a note names points with more ranks than processors. Failed
-    and partial runs are repeated once per invocation. The campaign stops if
+    Before the first run, raw folders of interrupted runs are merged, and a note names points with more ranks than
+    processors. Each invocation tries failed and partial runs of earlier invocations again, once. The campaign stops if
 
     - a run fails and `stop_on_failure` is set,
     - several runs in a row fail at their start with the same error (`SameError`), unless `keep_going` is set,
     - a run fails because a disk is full.
 
-    execution: how to execute runs; None: `Here`. choose: chooses batches of runs instead of all points. keep_old: keep
-    complete runs of another program, command or other measuring options; otherwise they are moved away and repeated.
+    - progress: receives the progress and notes; None: nobody.
+    - options: launch options that have priority over the options of the campaign file.
+    - execution: executes the runs; None: `Here`.
+    - choose: function that yields batches of runs to make; None: the runs of all points.
+    - keep_old: keep complete runs that were made with another program, command or measuring options. Otherwise such
+      runs are moved to a subfolder and repeated.
 
     Raises MeasurementError if another campaign uses the folder, the build fails, or the folder contains runs with other
-    parameters; FormatError if there is a run to make and its file of rates or its filter cannot be read;
-    EnvironmentProblem if a part of Quipu is missing.
+    parameters; FormatError if runs are missing and their file of rates or filter cannot be read; EnvironmentProblem if
+    a part of Quipu is missing.
     """
     progress, execution = progress or Silent(), execution or Here()
     directory = experiment_folder(campaign)
@@ -157,7 +164,8 @@ def run_campaign(
             progress.note(text)
         if tasks and how.rates is not None:
             read_rates(how.rates)
-        if campaign.build and (tasks or not keep_old):  # to see whether old runs are current
+        # Without keep_old, even a complete campaign builds: the new program shows whether the old runs are outdated.
+        if campaign.build and (tasks or not keep_old):
             build(campaign)
         if not keep_old or CountRuns(campaign).plan():
             build_simulated(campaign)
@@ -175,7 +183,7 @@ def run_campaign(
         if found is not None:
             return found
         if not here:
-            # Jobs may have ended before their runs.
+            # A job that ended before its run was merged left a raw folder.
             recover(directory, progress, execution.busy(directory))
         if campaign.grid is None and (text := advice(campaign, directory)):
             progress.note(text)
@@ -195,7 +203,10 @@ class _Doing:
     outcomes: list[Outcome] = field(default_factory=list)
 
     def batches(self, batches: Iterable[list[Task]], finished: int, counting: CountRuns) -> CampaignResult | None:
-        """Make the runs with times; return the result if the invocation ends there."""
+        """Make the runs with times. Return the result if the campaign stops during these runs, otherwise None.
+
+        finished: number of complete runs. counting: the count-only runs that would follow, to count runs not started.
+        """
         alike = SameError()
         for batch in batches:
             self.progress.planned(batch, finished + len(self.outcomes))
@@ -209,8 +220,8 @@ class _Doing:
         return None
 
     def counts(self, finished: int) -> CampaignResult | None:
-        """Make the count-only runs; return the result if the invocation ends there."""
-        counting = CountRuns(self.campaign)  # created here, when the costs of runs with times are known
+        """Make the count-only runs. Return the result if the campaign stops during these runs, otherwise None."""
+        counting = CountRuns(self.campaign)  # a new object, which also reads the durations of the runs with times
         if text := counting.why_none:
             self.progress.note(text)
         known = finished + counting.finished
@@ -223,7 +234,7 @@ class _Doing:
         return None
 
     def _take(self, outcome: Outcome) -> str:
-        """Record and show the outcome of a run; return a reason to stop the campaign, or an empty text."""
+        """Record and show the outcome of a run. Return the message to stop with if a disk is full, otherwise ""."""
         self.outcomes.append(outcome)
         self.progress.ended(outcome)
         return full_disk(outcome.error, (self.campaign.directory, self.campaign.path.parent)) if outcome.error else ""
@@ -237,7 +248,7 @@ class _Doing:
 
 
 def _chosen(campaign: Campaign, progress: Progress, choose: Choose) -> Iterator[list[Task]]:
-    """Yield an empty batch, which waits for running jobs, and then the chosen batches."""
+    """Yield the chosen batches. With a scheduler, yield first an empty batch, so that running jobs are waited for."""
     if campaign.scheduler is not None:
         yield []
     yield from choose(campaign, progress)
@@ -248,7 +259,7 @@ def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progre
     said: set[str] = set()
 
     def say_once(text: str) -> None:
-        same = _VARIES.sub("%", text)  # notes that differ only in a share or a number of ranks are shown once
+        same = _VARIES.sub("%", text)  # notes that differ only in a percentage or a number of ranks are shown once
         if same not in said:
             said.add(same)
             progress.note(text)
@@ -270,7 +281,7 @@ def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progre
 
 
 def measured(campaign: Campaign, task: Task, options: LaunchOptions, launch: Launch) -> Outcome:
-    """Make one run; return its outcome. Raises EnvironmentProblem."""
+    """Make one run; return its outcome, which contains an error of the run. Raises only EnvironmentProblem."""
     began = time.monotonic()
     path, text, interrupted, code = None, "", False, 130
     try:
@@ -318,9 +329,11 @@ def remaining(campaign: Campaign, progress: Progress) -> tuple[list[Task], int]:
 
 
 def _repetitions_left(campaign: Campaign, point: Point, complete: Sequence[RunMetadata]) -> Sequence[int]:
-    """Return the numbers of the missing repetitions of a point.
+    """Return the numbers (from 1) of the missing repetitions of a point.
 
-    If repetitions differ, these are the numbers of repetitions without a complete run.
+    Normally only the number of complete runs matters: with 2 of 3 repetitions complete, repetition 3 is missing. If the
+    command or the environment contains the number of the repetition, a repetition is complete only if a complete run
+    has the command and the environment of this repetition.
     """
     numbers = range(1, campaign.repetitions + 1)
     if not campaign.repetitions_differ:
@@ -338,10 +351,11 @@ def _repetitions_left(campaign: Campaign, point: Point, complete: Sequence[RunMe
 
 
 def recover(directory: Path, progress: Progress, busy: frozenset[tuple[str, int]] = frozenset()) -> None:
-    """Merge the raw folders of interrupted runs, to complete or partial runs.
+    """Merge the raw folders of interrupted runs into archives, which may be partial.
 
-    busy: host and process id of runs that are running elsewhere; their folders are not changed. Raises MeasurementError
-    if processes of an interrupted run are still running, because they would disturb the next measurements.
+    busy: host and process id of the Quipu processes of jobs that may be running; their raw folders are not changed.
+    Raises MeasurementError if ranks of an interrupted run are still running, because they would disturb the next
+    measurements.
     """
     for raw in sorted(directory.glob(f"{PREFIX}*")):
         try:
@@ -374,7 +388,7 @@ def _expect_no_rank(raw: Path) -> None:
         try:
             rank = read_rank_file(path)
         except FormatError:
-            continue  # the merge reports it
+            continue  # the merge reports the error
         if still_runs(rank, raw):
             raise _StillRunning(
                 f"{raw}: rank {rank.rank} of an interrupted run still runs (process {rank.pid}); wait for it or end it"
@@ -382,9 +396,9 @@ def _expect_no_rank(raw: Path) -> None:
 
 
 def _other_campaign(path: Path, descriptor: int) -> str:
-    """Return a text about the process that holds the lock, from the lock file or from the kernel.
+    """Return a message about the process that holds the lock, from the content of the lock file or from the kernel.
 
-    The file is empty for a short time during a write.
+    The lock file is empty for a short time after its holder has locked it.
     """
     holder = os.pread(descriptor, 200, 0).decode("utf-8", "replace").strip() or _holder_by_kernel(descriptor)
     if holder:
@@ -396,22 +410,23 @@ def _other_campaign(path: Path, descriptor: int) -> str:
 
 
 def _holder_by_kernel(descriptor: int) -> str:
-    """Return the process id of the holder of a lock from /proc/locks; "" if there is none."""
+    """Return a text with process id and host of the process that holds a lock, from /proc/locks; "" if not found."""
     file = os.fstat(descriptor)
     place = f"{os.major(file.st_dev):02x}:{os.minor(file.st_dev):02x}:{file.st_ino}"
     try:
         lines = Path("/proc/locks").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
         return ""
-    # Format: "1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF". Process id 0: a process of another namespace.
+    # Format: "1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF". Process id 0 is a process of another PID namespace.
     found = [fields[4] for line in lines if len(fields := line.split()) > 5 and fields[1:6:4] == ["FLOCK", place]]
     return next((f"process {pid} on {socket.gethostname()}" for pid in found if pid.isdigit() and pid != "0"), "")
 
 
 def _lock(descriptor: int) -> None:
-    """Take a lock, or raise BlockingIOError after several attempts.
+    """Lock an open file exclusively. Raises BlockingIOError if another process holds the lock.
 
-    If a campaign is killed while it starts a command, its child holds the lock until it executes the command.
+    If a campaign is killed between fork and exec of a command, the child still holds the lock until exec. Therefore the
+    function tries again for about a second if the process named in the file no longer exists on this host.
     """
     for tries_left in reversed(range(_TRIES)):
         try:
@@ -426,7 +441,7 @@ def _lock(descriptor: int) -> None:
 
 
 def experiment_folder(campaign: Campaign) -> Path:
-    """Create the folder of a campaign's runs.
+    """Create the folder for the runs of a campaign, if necessary, and return it.
 
     Raises MeasurementError if that is impossible, for example because a file has this name.
     """
@@ -443,7 +458,10 @@ def experiment_folder(campaign: Campaign) -> Path:
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Hold the lock of an experiment folder. The kernel releases it when the process ends, even if it is killed."""
+    """Hold the lock of an experiment folder. Raises MeasurementError if another process holds the lock.
+
+    The kernel releases the lock when this process ends, even if it is killed.
+    """
     path = directory / LOCK_FILE
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

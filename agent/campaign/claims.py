@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that parameters which models use as numbers of ranks or threads agree with the launch of a run."""
+"""Check parameters whose names mean a number of ranks or threads for models: they must agree with the launch."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from quipu.modeling.limits import whole_number
 from quipu.modeling.parameter_names import RANK_NAMES, THREAD_NAMES
 
 ONE_OF_RANKS = "QUIPU_ONE_OF_RANKS"
-"""Environment variable that is 1 if a single process does the computation of one rank."""
+"""Environment variable that a user sets to 1 if one process does the work of one rank of a larger run. The parameter is
+then the number of ranks of the larger run, and `wrong_ranks` is not checked."""
 
 
 def wrong_ranks(parameters: Mapping[str, float], ranks: int | None) -> str:
-    """Return the error of a parameter with a name for the number of ranks; empty if it is correct or unknown.
+    """Return an error message if no parameter named as a number of ranks has the value `ranks`; "" otherwise.
 
-    ranks: number of launched processes.
+    ranks: number of launched processes; None: unknown, which is no error.
     """
     claimed = {name: value for name, value in parameters.items() if name in RANK_NAMES}
     if ranks is None or not claimed or ranks in claimed.values():
@@ -29,7 +30,10 @@ def wrong_ranks(parameters: Mapping[str, float], ranks: int | None) -> str:
 
 
 def wrong_threads(parameters: Mapping[str, float], environment: Mapping[str, str]) -> str:
-    """Return the error of a parameter with a name for the number of threads; empty if it is correct."""
+    """Return an error message if no parameter named as a number of threads has the value of OMP_NUM_THREADS; else "".
+
+    There is no error if no parameter has such a name, or if OMP_NUM_THREADS is not one number.
+    """
     threads = whole_number(environment.get("OMP_NUM_THREADS", ""), 9)
     claimed = {name: value for name, value in parameters.items() if name in THREAD_NAMES}
     if threads is None or not claimed or threads in claimed.values():

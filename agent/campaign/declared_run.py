@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a campaign as declared in its file: here or as jobs, all points or the points that a search chooses."""
+"""Run a campaign as its file declares: on this machine or as jobs, at all points or where a search chooses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def scheduled(campaign: Campaign) -> Scheduled | None:
-    """Return the execution as jobs, None if the campaign has no scheduler. Raises EnvironmentProblem without psij."""
+    """Return an object that executes runs as jobs; None without [scheduler]. Raises EnvironmentProblem without psij."""
     if campaign.scheduler is None:
         return None
     from .jobs.queue import scheduler_queue
@@ -31,10 +31,10 @@ def run_declared(
     keep_going: bool = False,
     keep_old: bool = False,
 ) -> CampaignResult:
-    """Make the missing runs of a campaign. Raises the errors of `run_campaign` and `scheduled`."""
+    """Make the missing runs of a campaign. For options and errors see `run_campaign` and `scheduled`."""
     choose: Choose | None = None
     if campaign.search is not None:
-        from .adaptive import chosen_batches  # imported here because it imports the modelers
+        from .adaptive import chosen_batches  # imported here because it imports the modelers, which takes time
 
         choose = chosen_batches
     return run_campaign(

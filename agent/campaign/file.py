@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 """A placeholder for a parameter in a command or in the environment."""
 REPETITION = "repetition"
-"""The placeholder for the number of the repetition, unless a parameter has this name."""
+"""The name in the placeholder for the number of the repetition, unless a parameter has this name."""
 _TABLES = {"experiment", "parameters", "environment", "search", "grid", "refine", "scheduler", "target", "counts"}
 _GRID = {"parameter", "dimensions", "rule"}
 _LAUNCHING = {"command", "launcher", "ranks", "platform", "compute", "rates"}
@@ -55,19 +55,25 @@ _SETTINGS = {
 class Campaign:
     """A declared experiment: the command, the points and the number of repetitions.
 
-    The build and the programs run in the folder of the file; directory, filter_file and rates are relative to it.
+    The build and the programs run in the folder of the campaign file.
 
+    - path: the campaign file. directory: the folder for the runs.
     - command: words that may contain {parameter}.
-    - launcher: starts the command with `ranks` (text that may contain {parameter}) on `platform`; None if the command
-      contains its launcher.
-    - rates: the file with the rates of simulated computation.
-    - points: in the order of execution (ascending, first parameter slowest).
-    - build: a line for sh; empty if there is nothing to build.
+    - points: values of the parameters, in the order of `parameters`. The points are in the order of execution:
+      ascending, and the first parameter changes last.
+    - build: a line for sh; "" if there is nothing to build.
+    - timeout: time limit of a run in seconds; None: no limit.
+    - clock: see `LaunchOptions`. environment: variables of the program, whose values may contain {parameter}.
+    - launcher: starts the command with `ranks` ranks (digits or "{parameter}") on the SimGrid platform `platform`; None
+      if the command contains its launcher.
+    - rates: the file with the rates of simulated computation; None: computation takes its time on this machine.
+    - search, refine: the tables of these names; None if they are missing.
     - grid: the declared process grid, or None.
-    - scheduler: how runs become jobs; None: they run on this machine.
-    - python, memory, files, offload: additional measurements.
-    - target: the default point of predictions; empty if the file declares none. counts: options of its count-only runs.
-    - facts: prefix of the names of its facts in fingerprints.
+    - scheduler: the options with which runs become jobs; None: the runs are made on this machine.
+    - python, memory, files, offload: whether to make these additional measurements (see `LaunchOptions`).
+    - target: the default point of predictions; empty if the file declares none. counts: options of the count-only runs
+      for this target.
+    - facts: prefix of the names of the facts of this campaign in fingerprints.
     """
 
     path: Path
@@ -106,7 +112,7 @@ class Campaign:
 
     @property
     def template(self) -> dict[str, str]:
-        """Return the command and the environment for fingerprints, before {parameters} are replaced."""
+        """Return the facts for fingerprints: command and environment with their placeholders, not values."""
         words = (*((self.launcher, self.ranks, str(self.platform or "")) if self.launcher else ()), *self.command)
         return {
             f"{self.facts}template": " ".join(words),
@@ -114,13 +120,14 @@ class Campaign:
         }
 
     def values(self, point: Point) -> dict[str, float]:
-        """Return the parameters at a point by name."""
+        """Return the values of a point by the name of the parameter."""
         return dict(zip(self.parameters, point, strict=True))
 
     def command_at(self, point: Point, repetition: int = 1) -> tuple[str, ...]:
-        """Return the command of a repetition (from 1) at a point. A value never becomes several words.
+        """Return the words of the command of a repetition (from 1) at a point.
 
-        Raises FormatError or UsageError if the number of ranks is invalid at this point.
+        The word with a placeholder stays one word after the replacement. Raises FormatError or UsageError if the number
+        of ranks is invalid at this point.
         """
         command = tuple(self._filled(word, point, repetition) for word in self.command)
         if self.launcher is None:
@@ -141,20 +148,20 @@ class Campaign:
 
 
 def read_campaign(path: Path | str) -> Campaign:
-    """Read a campaign file. Raises FormatError with file, line and key for every mistake.
+    """Read a campaign file. Raises FormatError with file, line and key for the first mistake.
 
-    All paths in the file are relative to its folder.
+    All paths in the file are relative to the folder of the file.
 
     [experiment]
     name = "heat"
     repetitions = 3                      # 1 if not given
     command = "mpirun -n {p} ./heat {n}"
-    directory = "heat-runs"              # the name if not given
+    directory = "heat-runs"              # folder for the runs; the name if not given
     build = "make heat"                  # sh runs it once, optional
-    launcher = "smpi"                    # optional: simulate; the command is then only the program and its arguments
+    launcher = "smpi"                    # optional: simulate ranks; the command is then the program and its arguments
     ranks = "{p}"                        # number of simulated ranks
     platform = "cluster.xml"             # the SimGrid platform, optional
-    compute = "effort"                   # simulated time is effort times rates; or "measured" on this machine
+    compute = "effort"                   # computation takes effort times rates; "measured": its time on this machine
     rates = "heat.rates"                 # a file of quipu rates
     timeout = 600                        # seconds for each run, optional
     [parameters]                         # all combinations; or points = [[1, 64], [2, 128]] in [experiment]
@@ -162,7 +169,7 @@ def read_campaign(path: Path | str) -> Campaign:
     n = [64, 128, 256]
     [environment]                        # for the program, optional; {n} is replaced here, too
     OMP_NUM_THREADS = "1"
-    SEED = "{repetition}"                # the number of the repetition, from 1; in the command, too
+    SEED = "{repetition}"                # the number of the repetition, from 1; {repetition} works in the command, too
     [grid]                               # arrangement of ranks if the program does not call MPI_Cart_create; optional
     parameter = "p"
     dimensions = 2
@@ -181,7 +188,7 @@ def read_campaign(path: Path | str) -> Campaign:
 
 
 class _Declaration:
-    """The content of a campaign file; its methods check one key each."""
+    """The content of a campaign file. Most methods check and return the value of the key with the method's name."""
 
     def __init__(self, path: Path, text: str, content: dict[str, Any]) -> None:
         self.path = path
@@ -203,7 +210,7 @@ class _Declaration:
                 raise self.error(key, f"is unknown; [experiment] has {_listed(_SETTINGS)}")
 
     def error(self, key: str, message: str) -> FormatError:
-        """Return the error for a key, with the line of the key."""
+        """Return the error for a key, with the line of its first definition if it is found."""
         found = re.search(rf"^[ \t]*+(\[[ \t]*+)?[\"']?{re.escape(key)}[\"']?[ \t]*+(=|\])", self.text, re.MULTILINE)
         line = self.text.count("\n", 0, found.start()) + 1 if found else None
         return FormatError(self.path, f"{key}: {message}", line)
@@ -271,14 +278,14 @@ class _Declaration:
     def search(self, parameters: tuple[str, ...]) -> SearchPlan | None:
         if "search" not in self.content:
             return None
-        from .search import read_search  # imported here because models and strategies are not needed to run all points
+        from .search import read_search  # imported here because only campaigns with [search] need the modelers
 
         return read_search(self.content["search"], parameters, self.path, self.target(parameters))
 
     def refine(self, parameters: tuple[str, ...]) -> RefinePlan | None:
         if "refine" not in self.content:
             return None
-        from .refine_file import read_refine  # imported here because selections are not needed to run all points
+        from .refine_file import read_refine  # imported here because only campaigns with [refine] need the selections
 
         return read_refine(self.content["refine"], parameters, self.path)
 
@@ -374,7 +381,7 @@ class _Declaration:
         return tuple(value)
 
     def build(self) -> str:
-        """Return the build line for sh; the words of a list are quoted, so that sh does not change them."""
+        """Return the build line for sh, "" without one. The words of a list are quoted, so that sh keeps them."""
         value = self.settings.get("build", "")
         if isinstance(value, list):
             return shlex.join(self.words("build"))

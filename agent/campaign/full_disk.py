@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detect runs that failed because a disk is full, so that all further runs would fail, too."""
+"""Detect runs that failed because a disk is full. All further runs would fail, too."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _NO_ROOM = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT)))
 def full_disk(error: str, folders: Iterable[Path]) -> str:
     """Return a message for the user if a run failed because a disk is full, otherwise "".
 
-    error: the error of the run; it contains the reason if Quipu or its runtime could not write. folders: folders to
-    which the program may write, whose free space is checked.
+    error: the message of the failed run. It contains the error text of the system if Quipu or its runtime could not
+    write. folders: folders to which the program may have written; the function checks their free space.
     """
     said = next((text for text in _NO_ROOM if text in error), "")
     full = next((folder for folder in folders if _is_full(folder)), None)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fingerprint of a run before its launch, and the comparison of stored runs with it."""
+"""The fingerprint of a run before its launch, and the check whether stored runs are outdated.
+
+A fingerprint contains facts (such as the command and the machine) and the identities of the programs and scripts.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,13 @@ _SCRIPTS = (".py", ".sh")
 def fingerprint_of(
     command: Iterable[str], plan: LaunchPlan, options: LaunchOptions, template: Mapping[str, str] | None = None
 ) -> Fingerprint:
-    """Return the fingerprint of a launch with its scripts; the merge adds the programs of its processes.
+    """Return the fingerprint of a launch, with the scripts in its command.
 
-    The program of simulated ranks is added here, because they are not processes. The fingerprint of a count-only run
-    does not contain the machine and the MPI library, on which counts do not depend. With simulated ranks it does not
-    contain the command either. template: facts of the campaign of the run.
+    The merge later adds the programs of the processes. Simulated ranks are not processes, so this function adds their
+    program. Counts do not depend on the machine and the MPI library; the fingerprint of a count-only run does not
+    contain these. A count-only run with simulated ranks contains the command only if it belongs to a campaign.
+
+    template: facts of the campaign of the run (`Campaign.template`); None: no campaign.
     """
     words = list(command)
     folder = options.folder or Path()
@@ -43,7 +48,7 @@ def fingerprint_of(
 
 
 def measuring_facts(options: LaunchOptions) -> dict[str, str]:
-    """Return the measuring options of a fingerprint."""
+    """Return the facts of a fingerprint about the measuring options."""
     facts = {
         "--functions": _yes(options.functions),
         "--python": "all" if options.python and os.environ.get("QUIPU_PYTHON") == "all" else _yes(options.python),
@@ -58,9 +63,10 @@ def measuring_facts(options: LaunchOptions) -> dict[str, str]:
 
 
 def outdated(stored: Fingerprint | None, now: Mapping[str, str]) -> list[str]:
-    """Return the reasons why a stored run is outdated; empty if it is current, or if this is unknown.
+    """Return the reasons why a stored run is outdated; empty if the run is current, or has no fingerprint.
 
-    now: facts of the campaign that are known without a launch. The files of the stored programs are checked again.
+    now: the present facts of the campaign, as far as they are known without a launch. The function also compares the
+    stored identity of each program with the present file.
     """
     if stored is None:
         return []
@@ -73,7 +79,7 @@ def outdated(stored: Fingerprint | None, now: Mapping[str, str]) -> list[str]:
 
 @cache
 def machine() -> str:
-    """Return a text for the kind of this machine: the name and number of its processors."""
+    """Return a text that describes this machine: the name and the number of its processors."""
     name = ""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():

@@ -22,25 +22,32 @@ WAITS = ("off", "local", "sample", "all")
 class LaunchOptions:
     """Options of a measured launch.
 
-    - clock: one of `CLOCKS`; None: the best available; "none": no times (a count-only run).
-    - filter_file: a Score-P filter that is applied at run time.
-    - environment: further environment variables of the program. timeout: seconds.
-    - mpi: whether to measure MPI. mpi_preload: the MPI library to preload; None: the one for the MPI of the launcher,
-      built if necessary.
-    - mpi_wait: one of `WAITS`, how to separate waiting in MPI from transfer. None: $QUIPU_MPI_WAIT, or "local", because
-      additional barriers could deadlock a program of which only a part is intercepted.
+    - clock: one of `CLOCKS`; None: $QUIPU_CLOCK, or the best available; "none": no times (a count-only run).
+    - filter_file: a Score-P filter that is applied at run time; None: no filter.
+    - environment: further environment variables of the program.
+    - timeout: time limit in seconds; None: no limit.
+    - mpi: whether to measure MPI.
+    - mpi_preload: the wrapper library for MPI to preload; None: the library for the MPI of the launcher, which is built
+      if necessary.
+    - mpi_wait: the way to separate waiting in MPI from transfer, one of `WAITS`. None: $QUIPU_MPI_WAIT, or "local". The
+      other ways add synchronization, which could deadlock a program if only some of its MPI calls are intercepted.
     - rates: a file of rates for simulated computation; None: simulated computation takes its time on this machine.
     - counters: a counter source, or names of sources (`counters.choose`); None: only effort.
-    - machine: the machine whose caches a source simulates; None: this machine.
+    - machine: the machine whose caches a counter source simulates; None: this machine.
     - sampling_rate: samples per second of processor time.
-    - functions: also sample functions without instrumentation. memory: count allocations. files: count reading and
-      writing. offload: count kernels on devices and copies. python: functions of Python programs become regions.
-    - mpi_reduce: whether the ranks reduce their profiles in MPI_Finalize. None: $QUIPU_MPI_REDUCE, or if all ranks run
-      the same program.
-    - rank_columns: largest number of ranks whose values the archive contains; None: `merge.column_ranks_wanted`.
+    - functions: whether to sample functions without instrumentation, too.
+    - memory: whether to count allocations. files: whether to count reading and writing of files.
+    - offload: whether to count kernels on devices and copies to and from them.
+    - python: whether functions of a Python program become regions.
+    - mpi_reduce: whether the ranks reduce their profiles in MPI_Finalize. None: $QUIPU_MPI_REDUCE; if this is not set,
+      they do so if all ranks run the same program.
+    - rank_columns: largest number of ranks for which the archive contains the values of each rank; None:
+      `merge.column_ranks_wanted`.
     - template: facts of the campaign for the fingerprint of the run.
-    - warns: warn before the start about conditions that make the measurement useless.
-    - folder: the working folder of the program; None: the current one. say: prints one line for the user.
+    - folder: the working folder of the program; None: the current folder.
+    - node_agent: whether to start the node agent, a process on each node that records its load and the ends of ranks.
+    - warns: whether to warn before the start about conditions that make the measurement useless.
+    - say: function that prints one line for the user.
     """
 
     clock: str | None = None
@@ -75,5 +82,5 @@ class LaunchOptions:
 
     @property
     def rank_columns_wanted(self) -> int:
-        """Return the largest number of ranks whose values the archive contains."""
+        """Return the largest number of ranks for which the archive contains the values of each rank."""
         return column_ranks_wanted() if self.rank_columns is None else self.rank_columns

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clean up after a campaign that was killed by SIGKILL: running builds and plain runs, and incomplete files.
+"""Clean up after a campaign that was killed by SIGKILL: end its builds and plain runs, and remove incomplete files.
 
-The next campaign in the folder ends these processes and removes these files, because two concurrent builds would damage
-the program. Measured runs are not ended; their profiles are merged (`recover`).
+The next campaign in the same folder does this, because two concurrent builds would damage the program. A plain run is a
+run without measurement. Measured runs are not ended; their profiles are merged (`recover`).
 """
 
 from __future__ import annotations
@@ -19,19 +19,23 @@ from ..launch.process import GRACE
 from .task import Progress
 
 AT_WORK = ".at-work"
-"""File in the folder of a campaign during a build or a plain run; it contains the session of its processes."""
+"""Name of a file that exists in the folder of a campaign during a build or a plain run. The file contains the session
+id (getsid) of the processes."""
 MARK = "QUIPU_CAMPAIGN"
-"""Environment variable of these processes: the folder of the campaign."""
+"""Environment variable of these processes; its value is the folder of the campaign."""
 
-_BEGUN = re.compile(r"\.[a-z0-9-]+\.(json|filter)\.\d+")  # temporary names of archive.run_json.write_text
+_BEGUN = re.compile(r"\.[a-z0-9-]+\.(json|filter)\.\d+")  # names of temporary files of archive.run_json.write_text
 
 
 @contextmanager
 def recorded_processes(directory: Path) -> Iterator[Mapping[str, str]]:
-    """Yield environment variables for processes that must not outlive the campaign, and record that they may run."""
+    """Yield environment variables to mark processes that must not outlive the campaign.
+
+    The file AT_WORK exists while the context is active.
+    """
     path = directory / AT_WORK
     noted = False
-    with suppress(OSError):  # a build outside of a campaign, or a full disk
+    with suppress(OSError):  # the folder may not exist (a build outside of a campaign), or the disk may be full
         path.write_text(str(os.getsid(0)), encoding="ascii")
         noted = True
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outdated runs: runs of another program, command or measuring options than the campaign has now."""
+"""Outdated runs: runs with another program, command or other measuring options than the campaign has now."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _MOST_REASONS = 3
 
 
 def put_aside(campaign: Campaign, options: LaunchOptions, progress: Progress) -> int:
-    """Move outdated complete runs out of the experiment; return their number.
+    """Move outdated complete runs into the subfolder FOLDER; return their number.
 
-    Raises MeasurementError if they cannot be moved.
+    A note to `progress` names the most frequent reasons. Raises MeasurementError if the runs cannot be moved.
     """
     now = {**campaign.template, **measuring_facts(options)}
     if campaign.counts.command:
@@ -49,7 +49,7 @@ def put_aside(campaign: Campaign, options: LaunchOptions, progress: Progress) ->
 
 
 def move_runs(runs: list[StoredRun], place: Path) -> None:
-    """Move runs into a folder in their experiment. Raises MeasurementError if that is not possible."""
+    """Move runs into the folder `place` in their experiment. Raises MeasurementError if that is not possible."""
     try:
         place.mkdir(exist_ok=True)
         for run in runs:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the overhead: processor time of recorded runs compared with the program without instrumentation.
+"""Compute the overhead: the processor time of recorded runs compared with the program without instrumentation.
 
-The start and end of a recorded run take some milliseconds, independent of the selected regions: the shim, the
-calibration of clocks and hooks, and the writing of the profile. Runs in which only one region has a hook measure this
-part separately.
+A recorded run is a run with instrumentation. To start and to end the recording takes some milliseconds, whatever
+regions are selected: the shim (quipu-exec), the calibration of clocks and hooks, and the writing of the profile. Runs
+in which only one region has a hook measure this part separately.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ..merge.experiment import StoredRun
 from .baseline import Baseline, Times
 
 RECORDINGS = 3
-"""Least number of runs for the start and end of recording; the shortest run counts."""
+"""Smallest number of runs to measure the start and end of recording; the shortest of them is used."""
 MATERIAL = 0.1
-"""The start and end of recording are ignored if the budget is above this number of processor seconds per process. They
+"""Processor seconds per process. If the budget allows more than this, the start and end of recording are ignored. They
 took 3 to 12 ms (docs/design/refine.md), and 30 ms on a loaded machine."""
 
 
@@ -31,8 +31,8 @@ took 3 to 12 ms (docs/design/refine.md), and 30 ms on a loaded machine."""
 class Overhead:
     """Overhead over all points, as shares of the processor time without instrumentation.
 
-    regions: overhead of the instrumented regions. start_and_end: overhead of starting and ending the recording. noise:
-    error of their sum, from the differences between repetitions; None with one repetition.
+    regions: overhead of the instrumented regions. start_and_end: overhead to start and to end the recording. noise:
+    standard error of the sum of both, from the differences between repetitions; None with one repetition.
     """
 
     regions: float
@@ -41,16 +41,19 @@ class Overhead:
 
 
 def error_of(overhead: float, noise: float | None) -> float:
-    """Return the error of a measured overhead: `noise`, or the size of a negative overhead if it is larger.
+    """Return the error of a measured overhead: `noise`, or the magnitude of a negative overhead if this is larger.
 
-    The true overhead is never negative. A negative value is therefore an error of the measurement, which can be equally
-    large in the other direction.
+    The true overhead is never negative. A negative measured value is therefore an error of the measurement, and the
+    error can be equally large in the other direction. All values are shares.
     """
     return max(noise or 0.0, -overhead)
 
 
 def within_budget(overhead: float, noise: float | None, budget: float) -> bool | None:
-    """Return whether an overhead is within a budget; None if it is not determined (the error interval contains it)."""
+    """Return whether an overhead is within a budget; None if the error interval of the overhead contains the budget.
+
+    All values are shares of the processor time without instrumentation.
+    """
     error, found = error_of(overhead, noise), max(overhead, 0.0)
     if found + error <= budget:
         return True
@@ -58,12 +61,18 @@ def within_budget(overhead: float, noise: float | None, budget: float) -> bool |
 
 
 def matters(plain: Times, ranks: int, budget: float) -> bool:
-    """Return whether the start and end of recording can be a notable part of the budget of a run with these times."""
+    """Return whether the start and end of recording can be a notable part of the budget.
+
+    plain: times without instrumentation. budget: allowed overhead, as a share of the processor time.
+    """
     return budget * plain.processor < MATERIAL * ranks
 
 
 def root_of(costs: PathCosts) -> str | None:
-    """Return the linker name of the root function of the program; None if no function has a hook."""
+    """Return the linker name of the root function of the program, such as main; None if no root is a function.
+
+    If several functions are roots, the result is the function with the fewest visits, then the longest time.
+    """
     tree, inclusive = costs.tree, costs.tree.inclusive(costs.time)
     roots = [path for path in range(len(tree)) if tree.parent[path] < 0]
     functions = [path for path in roots if tree.region_of(path).kind is RegionKind.FUNCTION]
@@ -72,10 +81,10 @@ def root_of(costs: PathCosts) -> str | None:
 
 
 def start_and_end(runs: Sequence[StoredRun], plain: Times) -> float:
-    """Return the processor seconds per process for starting and ending the recording.
+    """Return the processor seconds per process to start and to end the recording.
 
-    runs: runs with a hook in one region. plain: the same point without instrumentation. The result is 0 if it is below
-    the differences between repetitions.
+    runs: runs of one point with a hook in one region only. plain: times of the same point without instrumentation. The
+    result is 0 if it is not larger than the difference between the two shortest repetitions, or without runs.
     """
     recorded = _by_point(runs)
     if not recorded:
@@ -88,11 +97,12 @@ def start_and_end(runs: Sequence[StoredRun], plain: Times) -> float:
 def overhead(
     runs: Sequence[StoredRun], baseline: Baseline, per_process: float, after: Baseline | None = None
 ) -> Overhead:
-    """Return the overhead of runs, from the sum over all points of the shortest run.
+    """Return the overhead of runs: the sum of the shortest run of each point, relative to the same sum of the baseline.
 
-    per_process: seconds for starting and ending the recording. after: the baseline measured again after the runs; then
-    the runs are compared with the mean of both baselines, and half of the difference counts as noise. (The speed of
-    machines changes within minutes.) Raises MeasurementError without processor times.
+    per_process: processor seconds per process to start and to end the recording. after: a second baseline, measured
+    after the runs, because the speed of machines changes within minutes. The runs are then compared with the mean of
+    both baselines, and half of the difference of the baselines counts as noise. Raises MeasurementError if no run has
+    a processor time.
     """
     recorded = {name: times for name, times in _by_point(runs).items() if name in baseline.times}
     sums = [sum(one.times[name].processor for name in recorded) for one in (baseline, after or baseline)]
@@ -106,9 +116,11 @@ def overhead(
 
 
 def _noise(recorded: Mapping[str, list[float]], baseline: Baseline, plain: float, drift: float) -> float | None:
-    """Return the error of a sum of shortest runs.
+    """Return the error of the overhead as a share of `plain`; None if nothing was repeated.
 
-    It is the quadratic sum of the gaps to the second shortest runs, plus the drift of the machine.
+    The error is the root of the sum of the squares of the gaps between the shortest and the second shortest runs, and
+    of `drift`. recorded: ascending processor seconds by configuration. plain: processor seconds without
+    instrumentation, over all points. drift: half of the difference of two baselines in seconds.
     """
     gaps = [_gap(times) for times in recorded.values() if len(times) > 1]
     gaps += [gap for name in recorded if (gap := baseline.times[name].gap) is not None]
@@ -121,7 +133,7 @@ def _gap(times: Sequence[float]) -> float:
 
 
 def _by_point(runs: Sequence[StoredRun]) -> dict[str, list[float]]:
-    """Return the processor seconds of runs by the name of their configuration, in ascending order."""
+    """Return, for each name of a configuration, the processor seconds of its runs in ascending order."""
     found: dict[str, list[float]] = {}
     for run in runs:
         if run.metadata.processor_seconds is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the points of a campaign with more ranks than this machine has processors, before the first run."""
+"""Find, before the first run, the points of a campaign with more ranks than this machine has processors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_NAMED = 4
 def oversubscription_warning(
     campaign: Campaign, points: Sequence[Point], processors: int | None = None, ask: Ask = version_text
 ) -> str:
-    """Return a warning that times at some points will contain waiting for a processor; empty if there are none.
+    """Return a warning that times at some points will contain waiting for a processor; "" if there are no such points.
 
     points: the points to measure. For the other arguments see `oversubscribed_points`.
     """
@@ -42,10 +42,11 @@ def oversubscription_warning(
 def oversubscribed_points(
     campaign: Campaign, points: Sequence[Point], processors: int | None = None, ask: Ask = version_text
 ) -> list[Point]:
-    """Return the points with more ranks than processors on this machine; empty for count-only runs.
+    """Return the points whose ranks times threads exceed the processors of this machine; empty for count-only runs.
 
-    processors: number of processors of this machine. The function starts only `LAUNCHER --version`. Points whose launch
-    cannot be planned are not contained; their run reports the error.
+    processors: number of processors; None: of this machine. ask: function that returns the output of
+    `LAUNCHER --version`, the only program that is started. Points whose launch cannot be planned are not returned;
+    their run reports the error.
     """
     if campaign.clock == "none":
         return []

@@ -18,8 +18,8 @@ from .task import Silent
 class PlannedRuns:
     """Missing runs of one configuration.
 
-    runs: number of runs. counts: whether they are count-only runs. seconds: of all these runs, None if unknown.
-    at_least: whether seconds is a lower bound.
+    runs: number of runs. counts: whether they are count-only runs. seconds: estimated sum of the elapsed times of these
+    runs; None if unknown. at_least: whether `seconds` is a lower bound.
     """
 
     parameters: Mapping[str, float]
@@ -31,7 +31,7 @@ class PlannedRuns:
 
 @dataclass(frozen=True)
 class Plan:
-    """The missing runs in order, the number of complete runs, and notes."""
+    """The missing runs in the order of execution, the number of complete runs, and notes for the user."""
 
     planned: tuple[PlannedRuns, ...]
     finished: int
@@ -39,12 +39,12 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """Return the sum of the known seconds of all runs."""
+        """Return the estimated elapsed seconds of all runs; runs with unknown time are left out."""
         return sum(one.seconds or 0.0 for one in self.planned)
 
     @property
     def unknown(self) -> int:
-        """Return the number of runs whose seconds are unknown or a lower bound."""
+        """Return the number of runs whose time is unknown, or known only as a lower bound."""
         return sum(one.runs for one in self.planned if one.seconds is None or one.at_least)
 
 

@@ -12,15 +12,16 @@ from quipu.modeling.errors import FormatError
 
 Point = tuple[float, ...]
 Mistake = Callable[[str, str], FormatError]
-"""A function that returns the error for a key of the file and a message."""
+"""A function of a key of the campaign file and a message, which returns the error to raise."""
 _LARGEST_GRID = 100_000
 
 
 def read_points(given: object, explicit: object, mistake: Mistake) -> tuple[tuple[str, ...], tuple[Point, ...]]:
-    """Return parameters and points in the order of execution: ascending, first parameter slowest.
+    """Return the names of the parameters, and the points in the order of execution.
 
-    given: the table [parameters] with values by name, or a list of names. explicit: `points`, a list of rows; None: all
-    combinations. Raises the result of `mistake`.
+    The points are ascending, and the first parameter changes last. given: the table [parameters] with the values of
+    each parameter, or a list of names. explicit: the key `points`, a list of rows with one value for each parameter;
+    None: all combinations of the values in `given`. Raises the result of `mistake`.
     """
     if isinstance(given, list) and all(isinstance(name, str) for name in given):
         if explicit is None:
@@ -41,7 +42,10 @@ def read_points(given: object, explicit: object, mistake: Mistake) -> tuple[tupl
 
 
 def _series(name: str, values: object, mistake: Mistake) -> list[float]:
-    """Return the values of a parameter, from a list or a range that includes its end."""
+    """Return the values of a parameter from a list, or from a range {from, to, step} or {from, to, factor}.
+
+    A range contains its end if the steps reach it.
+    """
     if isinstance(values, list) and values and all(is_number(value) for value in values):
         return values
     if not isinstance(values, dict):
@@ -62,7 +66,7 @@ def _series(name: str, values: object, mistake: Mistake) -> list[float]:
 
 
 def _listed(names: tuple[str, ...], rows: object, mistake: Mistake) -> tuple[Point, ...]:
-    """Return the points of a list without duplicates."""
+    """Return the points of a list in ascending order, without duplicates."""
     if not isinstance(rows, list) or not rows:
         raise mistake("points", "should be a list of points, like [[1, 64], [2, 128]]")
     for row in rows:

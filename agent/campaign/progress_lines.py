@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of a campaign as lines on stderr."""
+"""Show the progress of a campaign as lines on stderr."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from quipu.modeling.printable import counted, printable
 
 from .task import Outcome, Task
 
-_LONG = 5.0  # seconds; the start of longer runs is shown
+_LONG = 5.0  # seconds; the start of a run is shown if the run before took longer
 
 
 class ProgressLines:
-    """A progress display as lines on stderr. errors_only: do not show successful runs."""
+    """A `Progress` that prints lines on stderr. errors_only: print only errors."""
 
     def __init__(self, errors_only: bool = False) -> None:
         """Start without planned runs."""
@@ -25,7 +25,7 @@ class ProgressLines:
         self._last: float | None = None
 
     def planned(self, tasks: Sequence[Task], finished: int) -> None:
-        """Print the number of runs to make."""
+        """Store the number of runs to make. Print the number of runs that are complete already."""
         self._total, self._before = len(tasks) + finished, finished
         self._done, self._seconds = 0, 0.0
         if finished and not self._errors_only:
@@ -33,7 +33,7 @@ class ProgressLines:
             _say(f"{finished} of {runs} {'is' if finished == 1 else 'are'} complete already")
 
     def started(self, task: Task) -> None:
-        """Print the start of a run, unless a similar run has just ended; then its line is sufficient."""
+        """Print the start of a run. After a short run (`_LONG`) nothing is printed: the line at the end is enough."""
         if self._last is None or self._last > _LONG:
             self._draw(task.name, "", 0.0)
 
@@ -62,7 +62,7 @@ class ProgressLines:
         from quipu.report.views import CampaignStep
 
         done = self._before + self._done
-        self._total = max(self._total, done)  # a plan of count-only runs is an estimate
+        self._total = max(self._total, done)  # more count-only runs may be made than were planned
         left = self._seconds / self._done * (self._total - done) if self._done else None
         console = console_for(sys.stderr)
         step = CampaignStep(done, self._total, name, outcome, seconds, left)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of rates, and the call paths of a simulated run without rates in them."""
+"""Read files of rates, and find the call paths of a simulated run for which such a file has no rates."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from quipu.modeling.rates import Rates, from_document
 from ..archive.run import RunArchive
 from ..archive.run_json import read_json
 
-_MATTERS = 1e-3  # least share of the computation for a note
+_MATTERS = 1e-3  # smallest share of the computation time that is worth a note
 
 
 def read_rates(path: Path) -> Rates:
-    """Return the rates in a file of `quipu rates`. Raises FormatError with the path and the reason."""
+    """Return the rates in a file that `quipu rates` wrote. Raises FormatError with the path and the reason."""
     return from_document(read_json(path), path)
 
 
 def without_rates(archive: RunArchive, rates: Rates) -> str:
-    """Return a note on call paths that used the rates of their function or of the program; "" if few did."""
+    """Return a note on call paths without separate rates, which used the rates of their function or of the program.
+
+    Returns "" if these call paths have little of the computation time (`_MATTERS`).
+    """
     tree = archive.tree
     time = archive.statistics["time"].mean if "time" in archive.statistics else np.zeros(len(tree))
     computes = [path for path in range(len(tree)) if tree.region_of(path).kind is not RegionKind.MPI and time[path] > 0]

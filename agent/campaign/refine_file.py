@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The [refine] table of a campaign file: how iterations of build, run and analysis select regions to instrument."""
+"""The [refine] table of a campaign file: options for `quipu refine`, which selects the regions to instrument.
+
+PIRA and PIRA II are tools that refine instrumentation in the same way; see docs/refine.md.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +19,24 @@ from quipu.modeling.refine.static import SECONDS, THRESHOLDS, Threshold, thresho
 STRATEGIES = ("budget", "filter", "expand", "static")
 FILTERING = ("compile", "run")
 _ITERATIONS = 3
-"""Default of the largest number of iterations, as in PIRA."""
+"""Default of the largest number of iterations. An iteration is a build, its runs and an analysis. PIRA's default."""
 
 
 @dataclass(frozen=True)
 class RefinePlan:
     """Options for the selection of regions in each iteration.
 
-    - at: the target, by parameter; empty: one mean step beyond the measured points, as in PIRA II.
-    - overhead: the budget, as a share of the run time.
+    - at: the point at which regions are ranked, by parameter; empty: one mean step beyond the measured points, as in
+      PIRA II.
+    - overhead: the budget, as a share of the processor time without instrumentation.
     - strategy: one of `STRATEGIES`. iterations: largest number of iterations.
-    - threshold: least share of the program for a region to be selected.
-    - filtering: one of `FILTERING`.
-    - program: the binary with the call graph, relative to the folder of the file; empty if the strategy needs none.
-    - statements: see `statement_threshold`. seconds: absolute threshold of the strategies of PIRA.
+    - threshold: smallest share of the time of the program without MPI for a region to be selected. Regions on the way
+      from main to a selected region may have less.
+    - filtering: "compile": build again for each selection; "run": build once, and filter at run time.
+    - program: the binary with the call graph, relative to the folder of the campaign file; "" if the strategy needs
+      none.
+    - statements: threshold of the strategies of PIRA for the number of statements, see `threshold_of`.
+    - seconds: the strategies of PIRA keep functions with at least this inclusive time.
     """
 
     at: dict[str, float]
@@ -60,18 +67,20 @@ class _Table:
 
 
 def read_refine(table: object, parameters: Sequence[str], source: object) -> RefinePlan:
-    """Return the content of the table. Raises FormatError with `source` and the wrong key.
+    """Return the content of the table. Raises FormatError with `source` (the file) and the wrong key.
+
+    parameters: names of the parameters of the campaign.
 
     [refine]
     at = {p = 1024, n = 6000}            # the point at which regions are ranked; optional, like all other keys
     overhead = 0.05                      # largest share of the run time
     iterations = 3                       # largest number of iterations
-    threshold = 0.001                    # least share of the program for a region to be selected
+    threshold = 0.001                    # smallest share of the time without MPI for a region to be selected
     filtering = "compile"                # build again for each selection; "run": build once
     strategy = "budget"                  # or a strategy of PIRA: "filter", "expand", "static"
     program = "app"                      # for PIRA: the binary with the call graph
     statements = "unique-median"         # for PIRA: or "median", "maximum" or a number
-    seconds = 0.1                        # for PIRA: least inclusive time of a function that is kept
+    seconds = 0.1                        # for PIRA: smallest inclusive time of a function that is kept
     """
     if not isinstance(table, dict):
         raise FormatError(source, "refine: should be a table: [refine]")

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Iterations of build, run and analysis that reduce the instrumentation to the relevant regions, within a budget.
+"""Reduce the instrumentation to the relevant regions, so that the overhead stays within a budget.
 
+An iteration builds the program with a selection of regions, runs it, and selects regions again from the measurements.
 All data are in the folder of the campaign, so that a stopped refinement can continue:
 
     baseline.json         times of the program without instrumentation
-    baseline-after-1.json the baseline measured again, after an iteration with a large overhead
-    reference/            one run of each point with the default instrumentation
+    baseline-after-1.json the same times, measured again after iteration 1, because its overhead was large
+    reference/            one run of each point; functions have hooks, inlined functions are part of their callers
     reference-inlined/    one run of each point in which inlined functions have hooks, too
-    recording/            short runs with a hook in one region: the overhead of start and end of a recorded run
-    iteration-1/          the runs of an iteration, which are an experiment
-    iteration-1.filter    its selection of regions, as a Score-P filter file
-    iteration-1.json      its measurements for Extra-P
-    refinement.json       the iterations until now
+    recording/            short runs with a hook in one region, which measure the overhead to start and to end a run
+    iteration-1/          the runs of iteration 1, which are an experiment
+    iteration-1.filter    the regions selected for iteration 1, as a Score-P filter file
+    iteration-1.json      the measurements of iteration 1 for Extra-P
+    refinement.json       the finished iterations
 """
 
 from __future__ import annotations
@@ -62,21 +63,20 @@ REFERENCE_INLINED = "reference-inlined"
 RECORDING = "recording"
 _ONLY_HOOKS = {"QUIPU_ONLY_SELECTED": "1"}
 _COMPILED = {**_ONLY_HOOKS, "QUIPU_INLINED": "off"}
-"""Inlined functions are part of their callers, like in the program without instrumentation."""
+"""Environment variables of a build in which inlined functions are part of their callers, as without instrumentation."""
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """One iteration.
+    """One finished iteration. Overheads are shares of the processor time without instrumentation, over all points.
 
-    - marked: number of regions in the filter. executed: number of these regions that were executed.
-    - overhead: measured overhead of the regions over all points, as a share of the processor time without
-      instrumentation. start_and_end: the same for starting and ending the recording. predicted: overhead expected
-      before the runs.
-    - coverage: share of the exclusive time of the reference runs at the target in instrumented regions.
-    - seconds: time for building, running and analyzing.
-    - noise: error of the overhead from the differences between repetitions; None with one repetition. See `error` for a
-      negative overhead.
+    - number: from 1. marked: number of regions in the filter. executed: number of functions that the runs entered.
+    - overhead: measured overhead of the regions. start_and_end: measured overhead to start and to end the recording.
+    - predicted: the overhead that was expected before the runs; None if the strategy does not predict it.
+    - coverage: share of the exclusive time of the reference runs that is in instrumented regions; None if unknown.
+    - seconds: elapsed time to build, run and analyze.
+    - noise: error of the overhead from the differences between repetitions; None with one repetition. `error` also
+      considers a negative overhead.
     """
 
     number: int
@@ -90,7 +90,7 @@ class Iteration:
     noise: Number | None = None
 
     def within(self, budget: float) -> bool | None:
-        """Return whether the overhead is within the budget; None if it is not determined (see `within_budget`)."""
+        """Return whether the overhead is within the budget; None if the noise is too large to decide."""
         return within_budget(self.overhead, self.noise, budget)
 
     @property
@@ -101,13 +101,16 @@ class Iteration:
 
 @dataclass(frozen=True)
 class Refinement:
-    """The result: all iterations, the filter file of the last one, and whether it is within the budget and stable.
+    """The result of a refinement.
 
-    - within: None if the runs are too noisy to decide.
-    - recording: processor seconds per process for starting and ending a recorded run; None if runs are so long that
-      they are negligible.
-    - vanilla: seconds of all runs without instrumentation: the shortest run of each point times the repetitions.
-    - seconds: of the whole refinement.
+    - filter_file, names: the filter file of the last iteration, and the linker names of the regions in it.
+    - within: whether the last iteration is within the budget; None if the runs are too noisy to decide.
+    - stable: whether a further iteration would change the selection only by negligible regions.
+    - recording: processor seconds per process to start and to end a recorded run; None if they were not measured
+      (runs so long that they are negligible, or an overhead within the budget).
+    - vanilla: elapsed seconds of all runs without instrumentation: the shortest run of each point times the number of
+      repetitions.
+    - seconds: elapsed seconds of the whole refinement.
     """
 
     iterations: tuple[Iteration, ...]
@@ -134,7 +137,8 @@ Done = Callable[[Iteration], None]
 class Measuring:
     """The functions with which a refinement measures; tests replace them.
 
-    recorded: launches and stores a run. plain: runs the program without instrumentation. clock: elapsed seconds.
+    recorded: makes a measured run and stores it. plain: runs a command without measurement. clock: returns a time in
+    seconds, whose differences are elapsed times.
     """
 
     recorded: Launch = run
@@ -148,10 +152,12 @@ def refine(
     done: Done | None = None,
     measuring: Measuring | None = None,
 ) -> Refinement:
-    """Repeat iterations until the overhead is within the budget and the selection is stable, or the limit is reached.
+    """Repeat iterations until the overhead is within the budget and the selection is stable.
 
-    done: is called after each iteration. Raises MeasurementError if the campaign has no [refine] or no build command,
-    or if a build or a run fails; FormatError for a program without a call graph if the strategy needs one.
+    The number of iterations is limited by [refine]. done: a function that is called after each iteration, also for
+    iterations of an earlier invocation. Raises MeasurementError if the campaign has no [refine] or no build line, uses
+    a scheduler or the number of the repetition, or if a build or a run fails; FormatError if the strategy needs a call
+    graph and the program contains none.
     """
     plan = campaign.refine
     if plan is None:
@@ -180,12 +186,12 @@ class _Cycle:
         self.built = ""  # the kind of the current build
 
     def run(self, done: Done) -> Refinement:
-        """Do the remaining iterations."""
+        """Make the iterations that earlier invocations have not finished; return the result."""
         baseline = self.baseline(BASELINE)
         cheapest = self.cheapest(baseline)
         costs = self.reference()
         if self.plan.filtering == "run":
-            self.recording(cheapest, baseline, costs)  # measured now, because later it would need another build
+            self.recording(cheapest, baseline, costs)  # measured now: later it would replace the only build
         hook = hook_cost(complete_runs(self.part(REFERENCE)))
         if self.plan.program and self.graph is None:
             self.graph = call_graph(self.campaign.path.parent / self.plan.program)
@@ -242,11 +248,11 @@ class _Cycle:
         )
 
     def spent(self, number: int, measured: Campaign, baseline: Baseline, costs: PathCosts) -> Overhead:
-        """Return the overhead of an iteration.
+        """Return the overhead of iteration `number`, whose runs `measured` contains.
 
-        If the overhead is above the budget, the start and end of the recording are measured separately. If it is still
-        above the budget, or negative by more than the budget, the speed of the machine may have changed. Then the
-        baseline is measured again.
+        If the overhead is above the budget, the start and end of the recording are measured separately and subtracted.
+        If the overhead is then still above the budget, or is negative by more than the budget, the speed of the machine
+        may have changed. The baseline is then measured again.
         """
         runs, cheapest, budget = complete_runs(measured.directory), self.cheapest(baseline), self.plan.overhead
         per_process = self.recording(cheapest, baseline, costs, measures=False)
@@ -261,12 +267,12 @@ class _Cycle:
         return overhead(runs, baseline, per_process or 0.0, after)
 
     def baseline(self, file: str) -> Baseline:
-        """Return the baseline in this file, after making its missing runs."""
+        """Make the missing runs of the baseline in `file`, and return the baseline."""
         repetitions, plain = self.campaign.repetitions, self.measuring.plain
         return measure_baseline(self.campaign, repetitions, self.progress, True, file, plain)
 
     def part(self, name: str) -> Path:
-        """Return the folder of a part of the refinement."""
+        """Return the path of a folder or file of the refinement."""
         return self.campaign.directory / name
 
     def filter_file(self, number: int) -> Path:
@@ -274,19 +280,19 @@ class _Cycle:
         return self.part(f"iteration-{number}.filter")
 
     def iteration(self, number: int, filter_file: Path | None = None) -> Campaign:
-        """Return the campaign of an iteration, with a separate folder and without a build command."""
+        """Return the campaign for the runs of an iteration: with the folder of the iteration and without a build."""
         part = self.part(f"iteration-{number}")
         return replace(
             self.campaign, directory=part, build="", filter_file=filter_file, search=None, refine=None, target={}
         )
 
     def cheapest(self, baseline: Baseline) -> Point:
-        """Return the point with the shortest runs."""
+        """Return the point whose runs without instrumentation are the shortest."""
         names = {configuration_name(self.campaign.values(point)): point for point in self.campaign.points}
         return names[min(baseline.times, key=lambda name: baseline.times[name].seconds)]
 
     def reference(self) -> PathCosts:
-        """Return the costs of regions, summed over all points, from runs with the default instrumentation."""
+        """Return the costs of regions, summed over all points, from the reference runs; make missing runs."""
         points = tuple(self.campaign.points)
         costs = reference(self.runs_of(REFERENCE, _COMPILED, points))
         if self.plan.strategy != "budget":
@@ -295,9 +301,9 @@ class _Cycle:
         return with_inlined(costs, reference(runs), hook_cost(runs), self.plan)
 
     def recording(self, cheapest: Point, baseline: Baseline, costs: PathCosts, measures: bool = True) -> float | None:
-        """Return the processor seconds per process for starting and ending the recording.
+        """Return the processor seconds per process to start and to end the recording; None if they are negligible.
 
-        None if they are negligible; without `measures` also if they have not been measured.
+        measures: whether to make missing runs. If not, and runs are missing, the result is None.
         """
         plain = baseline.times[configuration_name(self.campaign.values(cheapest))]
         ranks = complete_runs(self.part(REFERENCE))[0].metadata.ranks
@@ -314,14 +320,17 @@ class _Cycle:
         return start_and_end(self.runs_of(RECORDING, variables, (cheapest,), RECORDINGS), plain)
 
     def runs_in(self, name: str) -> list[StoredRun]:
-        """Return the runs in this folder; empty if the folder does not exist."""
+        """Return the complete runs in the folder `name`; empty if the folder does not exist."""
         folder = self.part(name)
         return complete_runs(folder) if folder.is_dir() else []
 
     def runs_of(
         self, name: str, variables: dict[str, str], points: tuple[Point, ...], times: int = 1
     ) -> list[StoredRun]:
-        """Return the runs in this folder, after building and running the program if some are missing."""
+        """Return the runs in the folder `name`. If some are missing, build with `variables` and make them.
+
+        times: number of runs at each point.
+        """
         folder, runs = self.part(name), self.runs_in(name)
         if len(runs) < times * len(points):
             began = self.measuring.clock()
@@ -336,7 +345,11 @@ class _Cycle:
         return runs
 
     def measure(self, number: int, chosen: Chosen) -> Campaign:
-        """Build with a selection and run all points; return the iteration."""
+        """Build with a selection, run all points, and return the campaign of these runs.
+
+        With filtering at run time the program is built once without a selection, and the runs use the filter. Writes
+        the files of the iteration. Raises MeasurementError if the build or a run fails.
+        """
         filter_file = self.filter_file(number)
         comments = [f"iteration {number} of {self.campaign.name}: {len(chosen.names)} regions"]
         known = executed(replace(self.campaign, directory=self.part(REFERENCE)))
@@ -359,7 +372,10 @@ class _Cycle:
         _expect_complete(run_campaign(some, self.progress, execution=Here(self.measuring.recorded)))
 
     def expect_selected(self, chosen: Chosen, measured: Campaign) -> None:
-        """Raise MeasurementError if most functions entered in the runs are not selected by the iteration."""
+        """Raise MeasurementError if the runs entered more functions outside of the selection than it contains.
+
+        The build line then did not build the program that ran.
+        """
         unknown = executed(measured) - chosen.names
         others = {name for name in unknown if function_of_construct(name) not in chosen.names}
         if len(others) > len(chosen.names):
@@ -375,19 +391,22 @@ class _Cycle:
         self.build(f"iteration {number}", variables)
 
     def build(self, kind: str, variables: dict[str, str]) -> None:
-        """Build the program, unless the current build has this kind."""
+        """Build the program with these environment variables, unless this process built the same kind last."""
         if self.built != kind:
             self.progress.note(f"building: {kind}")
             build(self.campaign, variables)
             self.built = kind
 
     def save(self) -> None:
-        """Store the iterations."""
+        """Write the finished iterations to refinement.json."""
         write_json(self.path, {**asdict(self.state), "budget": self.plan.overhead})
 
 
 def read_refinement(folder: Path) -> tuple[tuple[Iteration, ...], float | None]:
-    """Return the iterations of a refinement, and its budget if stored. Raises FormatError without iterations."""
+    """Return the iterations of a refinement, and its budget as a share (None: not stored).
+
+    Raises FormatError if the folder contains no refinement or no finished iteration.
+    """
     path = folder / STATE
     if not path.is_file():
         raise FormatError(folder, f"has no {STATE}: give the folder that quipu refine wrote")
@@ -398,15 +417,15 @@ def read_refinement(folder: Path) -> tuple[tuple[Iteration, ...], float | None]:
 
 
 def filter_names(folder: Path, number: int) -> frozenset[str] | None:
-    """Return the names of the regions that an iteration instruments; None if its filter file does not exist."""
+    """Return the linker names of the regions that an iteration instruments; None if its filter file does not exist."""
     path = folder / f"iteration-{number}.filter"
     return _names_in(path) if path.is_file() else None
 
 
 def _adjusted(hook: HookCost, entry: Iteration) -> HookCost:
-    """Return the cost of a visit, increased if an iteration measured a larger overhead than predicted.
+    """Return the cost of a visit, multiplied by the ratio of measured to predicted overhead if this is above 1.
 
-    The increase is limited (`_EXPLAINED`): overhead without visits is noise or the start of processes.
+    A ratio of `_EXPLAINED` or more does not change the cost: so much overhead is noise or the start of processes.
     """
     if not entry.predicted or not entry.predicted < entry.overhead < _EXPLAINED * entry.predicted:
         return hook
@@ -415,14 +434,18 @@ def _adjusted(hook: HookCost, entry: Iteration) -> HookCost:
 
 
 def _minor(costs: PathCosts, following: Chosen, chosen: Chosen) -> bool:
-    """Return whether a selection only removes negligible regions, so that no further iteration is necessary."""
+    """Return whether the selection `following` only removes negligible regions from the selection `chosen`.
+
+    No further iteration is necessary then.
+    """
     return following.names <= chosen.names and coverage_of(costs, chosen.names - following.names) < _MINOR
 
 
 _EXPLAINED = 10
-"""Largest ratio of measured to predicted overhead that visits can explain, with effects on caches and predictors."""
+"""Largest ratio of measured to predicted overhead that visits can explain: hooks also disturb caches and branch
+prediction."""
 _MINOR = 0.01
-"""Share of the program below which a change of the selection does not need another iteration."""
+"""A change of the selection needs no further iteration if the removed regions have less than this share of the time."""
 
 
 def _names_in(path: Path) -> frozenset[str]:

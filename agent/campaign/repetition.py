@@ -50,10 +50,10 @@ _COUNTING, _PROFILES = "count.sh", "profile-*.quipu"
 
 
 class RunFailed(MeasurementError):
-    """The program failed. archive: the measurements until then, marked partial; None if nothing was measured."""
+    """The program failed. archive: the measurements before the failure, marked partial; None if there are none."""
 
     def __init__(self, message: str, ending: Ending, archive: RunArchive | None = None) -> None:
-        """Store the ending. The exit code is the exit code of the program, or 128 + N after signal N."""
+        """Store how the program ended. exit_code becomes the exit code of the program, or 128 + N after signal N."""
         super().__init__(message)
         self.archive = archive
         self.ending = ending
@@ -75,15 +75,17 @@ def run(
 ) -> RunArchive:
     """Launch `command`, wait for its end, and store the run in `experiment_dir` under the next free repetition number.
 
-    repetition: the first number to try (None: 1). The output of the program is not changed.
+    parameters: value of each parameter. repetition: the first number to try (None: 1). options: None: all defaults. The
+    output of the program is not changed.
 
     Raises
 
+    - UsageError for invalid options, or a parameter that contradicts the launch; FormatError for a file of rates,
     - MeasurementError before the start if a program is missing,
     - RunFailed with the partial archive if the program exits with an error or is killed, or a rank has no complete
       profile,
     - RunInterrupted after SIGINT or SIGTERM,
-    - MeasurementError if no process left a profile, or the archive cannot be written; the message names the raw folder,
+    - MeasurementError if no process left a profile, or the archive cannot be written. The message names the raw folder,
       which is kept.
     """
     options = options or LaunchOptions()
@@ -95,7 +97,7 @@ def run(
     source: CounterSource | None = None
     wanted = Wanted()
     if counters is not None:
-        from ..counters.choose import choose  # imported in functions to reduce the start time of runs
+        from ..counters.choose import choose  # imported here to reduce the start time of runs without counters
 
         source, wanted = choose(counters)
     if options.machine is not None:
@@ -162,7 +164,7 @@ def run(
 
 @contextmanager
 def _kept_if_interrupted(raw: Path, experiment: Path, options: LaunchOptions) -> Iterator[None]:
-    """Print the path of the profiles if a signal arrives during the merge, when no program is running."""
+    """If a signal interrupts the merge, print where the profiles or the archive are."""
     try:
         yield
     except KeyboardInterrupt:
@@ -174,7 +176,7 @@ def _kept_if_interrupted(raw: Path, experiment: Path, options: LaunchOptions) ->
 
 
 def launch_plan(command: Sequence[str], options: LaunchOptions) -> LaunchPlan:
-    """Return the plan of a launch: its commands, and the environment variables of its launcher."""
+    """Return the plan of a launch of `command`, without wrappers for MPI: programs, ranks, environment variables."""
     return _plan(tuple(command), Path(), replace(options, mpi=False, rates=None), None, None, Wanted())[0]
 
 
@@ -208,7 +210,10 @@ def _plan(
     source: CounterSource | None,
     wanted: Wanted,
 ) -> tuple[LaunchPlan, tuple[LaunchPlan, ...]]:
-    """Return the plan of the launch, and the plans of additional runs that a counter source needs."""
+    """Return the plan of the launch, and the plans of additional runs that a counter source needs.
+
+    raw: the raw folder of the run. Raises UsageError if an option is not possible with simulated ranks.
+    """
     environment = {**os.environ, **options.environment}
     variables = _variables(raw, options, environment)
     sampled = source.variables(wanted) if source is not None else {}
@@ -255,12 +260,12 @@ def _plan(
 
 
 def _variables(raw: Path, options: LaunchOptions, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment variables of every rank, for any launcher."""
+    """Return the environment variables of the runtime that every rank gets, with any launcher."""
     variables = {name: value for name, value in environment.items() if name.startswith("QUIPU_")}
-    for name in _OF_ONE_RUN:  # this process may itself be measured
+    for name in _OF_ONE_RUN:  # if this process is measured by another run, they belong to the other run
         variables.pop(name, None)
     variables.update(options.environment)
-    if options.template:  # a run of a campaign has only the parameters of its file
+    if options.template:  # a run of a campaign has only the parameters of the campaign file
         variables.setdefault("QUIPU_PARAMETERS", "off")
     variables["QUIPU_DIR"] = str(raw)
     variables["QUIPU_RANK_COLUMNS"] = str(options.rank_columns_wanted)
@@ -280,9 +285,10 @@ def _variables(raw: Path, options: LaunchOptions, environment: Mapping[str, str]
 
 
 def _count_again(plans: Sequence[LaunchPlan], source: CounterSource, options: LaunchOptions, before: Ending) -> Ending:
-    """Run the program again for a counter source; return how it ended. before: how the first run ended.
+    """Run the program again for a counter source, once for each plan.
 
-    Its standard output is discarded, because the first run has already printed it.
+    Returns how the first of these runs that fails ended, otherwise `before` (how the measured run ended). The shim of
+    these plans discards the standard output, because the measured run has already printed it.
     """
     from ..counters.cachegrind import SLOWER
 
@@ -303,9 +309,10 @@ def _count_again(plans: Sequence[LaunchPlan], source: CounterSource, options: La
 
 
 def agent_command(raw: Path) -> str:
-    """Return the command of the node agent for the shim: words separated by spaces; a backslash quotes one character.
+    """Return the command of the node agent in the format that the shim reads.
 
-    Option -I isolates the agent from the working folder and environment of the program; -S: it needs no packages.
+    Words are separated by spaces; a backslash quotes the next character. Option -I isolates the agent from the working
+    folder and the environment of the program. Option -S makes it start faster; the agent needs no installed packages.
     """
     words = (sys.executable, "-I", "-S", str(NODE_AGENT), str(raw))
     return " ".join(word.replace("\\", "\\\\").replace(" ", "\\ ") for word in words)
@@ -321,7 +328,7 @@ def _launch(plan: LaunchPlan, raw: Path, options: LaunchOptions) -> Ending:
 
 
 def _expect_claims(parameters: Mapping[str, float], plan: LaunchPlan, options: LaunchOptions) -> None:
-    """Raise UsageError if a parameter named like the number of ranks or threads differs from the launch."""
+    """Raise UsageError if a parameter with a name for the number of ranks or threads contradicts the launch."""
     environment = {**os.environ, **options.environment}
     one_of_ranks = plan.ranks == 1 and environment.get(ONE_OF_RANKS) == "1"
     wrong = "" if plan.may_launch or one_of_ranks else wrong_ranks(parameters, plan.ranks)
@@ -330,7 +337,7 @@ def _expect_claims(parameters: Mapping[str, float], plan: LaunchPlan, options: L
 
 
 def _make_raw_folder(raw: Path, experiment: Path, metadata: RunMetadata, plan: LaunchPlan) -> None:
-    """Create the raw folder with the files of a launch. Raises MeasurementError if that is not possible."""
+    """Create the raw folder with launch.json and the files of the plan. Raises MeasurementError if not possible."""
     try:
         raw.mkdir(parents=True)
         write_launch(raw, metadata)
@@ -347,7 +354,10 @@ def _make_raw_folder(raw: Path, experiment: Path, metadata: RunMetadata, plan: L
 
 
 def load_of_others(before: float, ending: Ending, plan: LaunchPlan) -> dict[str, float]:
-    """Return {"others": mean number of processors that other programs used during a launch}; {} if unknown."""
+    """Return {"others": mean number of processors that other programs used during a launch}; {} if unknown.
+
+    before: busy seconds of all processors of this machine before the launch (`busy_seconds`).
+    """
     if plan.local_ranks is None and plan.rank_processes:
         return {}  # ranks started by a batch system are not child processes of the launch
     others = used_by_others(busy_seconds() - before, ending.processor_seconds, ending.seconds)
@@ -403,19 +413,23 @@ def _finish(
 
 
 def _is_python(command: Sequence[str]) -> bool:
-    """Return whether a launch command contains a Python interpreter or script."""
+    """Return whether a launch command contains a Python interpreter or a Python script."""
     return any(Path(word).name.startswith("python") or word.endswith(".py") for word in command)
 
 
 def _why_unmeasured(of_python: bool) -> str:
-    """Return the likely reason for a missing profile. of_python: a Python program whose functions were not measured."""
+    """Return the advice after a run without a profile. of_python: the program is Python, and --python was not given."""
     if of_python:
         return "Add --python to measure the functions of a Python program"
     return "Build it with the compiler wrappers (quipu-cc, quipu-mpicc …), or link its MPI library dynamically"
 
 
 def _nothing_measured(raw: Path, ending: Ending, trouble: str, likely: str) -> MeasurementError:
-    """Return the error for a run without any profile. likely: the likely reason."""
+    """Return the error for a run without any profile. likely: the likely cause, or advice.
+
+    The function removes the raw folder if it is certain that it contains nothing: after an interruption, or if no rank
+    started.
+    """
     started = len(read_raw_folder(raw).rank_files)
     if ending.stopped_by is not None:
         shutil.rmtree(raw, ignore_errors=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detect several runs in a row that fail at their start with the same error, so that all others would fail, too."""
+"""Detect several runs in a row that fail at their start with the same error. All other runs would fail, too."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from .task import Outcome, Task
 
-_LEAST = 5  # runs in a row
-_START = 60.0  # seconds; a later failure is not at the start
-# Parts of a message that may differ for the same error: paths, numbers of ranks, and process ids.
+_LEAST = 5  # smallest number of failed runs in a row
+_START = 60.0  # a run that fails after more seconds did not fail at its start
+# Parts that may differ in two messages of the same error: paths, numbers of ranks, and process ids.
 _OWN = re.compile(r"\S*/\S*|\b\d+(?= (?:processes|ranks)\b)|\bprocess(?:es)? \d+(?:, \d+)*")
 
 
@@ -26,9 +26,9 @@ class SameError:
         self._failed: list[Outcome] = []
 
     def look(self, outcome: Outcome, tasks: Sequence[Task]) -> str:
-        """Record the outcome of a run; return a message if the other runs would fail, too, otherwise "".
+        """Record the outcome of a run; return a message for the user if the other runs would fail, too, otherwise "".
 
-        tasks: all runs to make, including this one.
+        tasks: all runs of the batch, including this run.
         """
         if not outcome.error or outcome.seconds > _START:
             self._failed = []

@@ -15,18 +15,20 @@ from quipu.modeling.documents import Positive, typed
 from quipu.modeling.errors import FormatError, ModelingError
 
 _PATIENCE = 3
-"""λ of the termination criterion (Ritter et al., section III): batches without improvement that end a search."""
+"""Default number of batches without improvement after which a search ends. It is λ of the termination criterion in
+M. Ritter et al., section III (full title in quipu.modeling.design)."""
 
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """How the runs of a campaign are chosen.
+    """The options with which a search chooses the runs of a campaign.
 
     - target: the point to predict, by parameter.
+    - budget: limit of the cost of all runs.
     - strategy: a name in `STRATEGIES`. batch: number of runs before the models are fitted again.
-    - constraints: see `Constraint`.
-    - ranks: the parameter that is the number of ranks, or "1"; empty: detected automatically.
-    - patience: number of batches without improvement of the prediction that end the search; 0: no limit.
+    - constraints: conditions that points must fulfil, see `Constraint`.
+    - ranks: the parameter that is the number of ranks; "1" if runs have one rank; "" to detect it from the names.
+    - patience: the search ends after this number of batches without improvement of the prediction; 0: no limit.
     """
 
     target: dict[str, float]
@@ -55,16 +57,16 @@ _KEYS = {"target", "budget", "strategy", "batch", "constraints", "ranks", "patie
 def read_search(
     table: object, parameters: Sequence[str], source: object, declared: Mapping[str, float] | None = None
 ) -> SearchPlan:
-    """Return the content of the table. Raises FormatError with `source` and the wrong key.
+    """Return the content of the table. Raises FormatError with `source` (the file) and the wrong key.
 
-    declared: the table [target] of the file.
+    parameters: names of the parameters. declared: the table [target] of the file; None or empty: no such table.
 
     [search]
     target = {p = 1024, n = 6000}        # the point to predict; not allowed if the file has a table [target]
     budget = "10%"                       # of the cost of all points and repetitions; or core hours: 2.5
     strategy = "posterior"               # optional, like all following keys
     batch = 4                            # runs before the models are fitted again
-    constraints = ["is_cube(p)", "n % 10 == 0"]
+    constraints = ["is_cube(p)", "n % 10 == 0"]  # only points that fulfil all of them are candidates
     ranks = "p"                          # the parameter that is the number of ranks; "1" if there is none
     patience = 3                         # end after 3 batches without improvement; 0: only at the end of the budget
     """

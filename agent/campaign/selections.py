@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Select the regions of the next iteration of a refinement, with the strategies of the [refine] table."""
+"""Select the regions for the iterations of a refinement, with the strategies of the [refine] table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,12 @@ from .refine_file import RefinePlan
 
 @dataclass(frozen=True)
 class Chosen:
-    """A selection: linker names of regions, with predicted overhead and coverage as shares (None: unknown)."""
+    """A selection of regions.
+
+    names: linker names. overhead: predicted overhead, as a share of the time of the program; None: unknown. coverage:
+    share of the exclusive time that is in the selected regions; None: unknown. selection: the reasons for each region;
+    None if the strategy gives none.
+    """
 
     names: frozenset[str]
     overhead: float | None = None
@@ -43,7 +48,10 @@ class Chosen:
 
 
 def reference(runs: Sequence[StoredRun]) -> PathCosts:
-    """Return the costs of regions, summed over several runs and all ranks, without overhead."""
+    """Return the costs of all call paths, summed over several runs and all ranks, without the overhead of measuring.
+
+    Raises MeasurementError if a run contains no times.
+    """
     of_runs = [_of_run(stored) for stored in runs]
     tree, places = unify_trees([costs.tree for costs in of_runs])
     time, visits = np.zeros(len(tree)), np.zeros(len(tree))
@@ -54,7 +62,7 @@ def reference(runs: Sequence[StoredRun]) -> PathCosts:
 
 
 def _of_run(stored: StoredRun) -> PathCosts:
-    """Return the costs of regions in one run, per rank, without overhead."""
+    """Return the costs of all call paths of one run, as means over its ranks, without the overhead of measuring."""
     archive = read_archive(stored.path)
     if "time" not in archive.statistics or "visits" not in archive.statistics:
         raise MeasurementError(f"{stored.path}: contains no time and visits, which are necessary to select regions")
@@ -72,10 +80,11 @@ def _of_run(stored: StoredRun) -> PathCosts:
 
 
 def with_inlined(costs: PathCosts, timed: PathCosts, hook: HookCost, plan: RefinePlan) -> PathCosts:
-    """Return the costs of regions, with separate regions for inlined functions that are worth measuring.
+    """Return the costs with separate regions for the inlined functions that are worth measuring.
 
-    costs: of a run in which inlined functions are part of their callers. timed: of a run in which inlined functions are
-    regions. All other inlined functions stay part of their callers, like in the program without instrumentation.
+    costs: from runs in which inlined functions are part of their callers. timed: from runs in which inlined functions
+    are regions. Inlined functions that the budget does not allow become part of their callers again. If none remains,
+    the result is `costs`. hook: cost of a visit.
     """
     compiled = {region.name for region in costs.tree.regions}
     while True:
@@ -89,7 +98,10 @@ def with_inlined(costs: PathCosts, timed: PathCosts, hook: HookCost, plan: Refin
 
 
 def hook_cost(runs: list[StoredRun]) -> HookCost:
-    """Return the mean cost of an enter and exit in these runs, which each process measures at its start."""
+    """Return the mean cost of an enter and exit (seconds), which each process of the runs measured at its start.
+
+    Raises MeasurementError if no run contains this cost.
+    """
     known = [run.metadata.overhead for run in runs if run.metadata.overhead.get("pair", 0.0) > 0]
     if not known:
         raise MeasurementError("no run contains the overhead of a visit: measure times")
@@ -99,12 +111,15 @@ def hook_cost(runs: list[StoredRun]) -> HookCost:
 
 
 def cost_in_times(runs: list[StoredRun]) -> HookCost:
-    """Return the time that an enter and exit added to these runs; 0 for time simulated by effort."""
+    """Return the time that an enter and exit added to the times of these runs.
+
+    The time is 0 if all runs are simulated with time = effort × rate, which hooks do not change.
+    """
     return HookCost(0.0) if all(run.metadata.simulated_by_effort for run in runs) else hook_cost(runs)
 
 
 def first_selection(plan: RefinePlan, costs: PathCosts | None, hook: HookCost, graph: CallGraph | None) -> Chosen:
-    """Return the first selection, from the reference runs, or only from the call graph with a strategy of PIRA."""
+    """Return the first selection: from the reference runs (strategy "budget"), or from the call graph alone (PIRA)."""
     if plan.strategy == "budget":
         assert costs is not None
         return _chosen(select_within(costs, hook, plan.overhead, plan.threshold))
@@ -113,7 +128,7 @@ def first_selection(plan: RefinePlan, costs: PathCosts | None, hook: HookCost, g
 
 
 def target_of(plan: RefinePlan, campaign: Campaign) -> dict[str, float]:
-    """Return the point at which regions are ranked."""
+    """Return the point at which regions are ranked: of [refine], else of [target], else beyond the measured points."""
     return (
         plan.at
         or dict(campaign.target)
@@ -124,13 +139,17 @@ def target_of(plan: RefinePlan, campaign: Campaign) -> dict[str, float]:
 def next_selection(
     plan: RefinePlan, campaign: Campaign, measured: Campaign, before: Chosen, hook: HookCost, graph: CallGraph | None
 ) -> Chosen:
-    """Return the selection after an iteration, from its measurements. hook: current estimate of the cost of a visit."""
+    """Return the selection for the next iteration, from the measurements of the last iteration.
+
+    measured: the campaign with the runs of the last iteration. before: its selection. hook: current estimate of the
+    cost of a visit. graph: needed by the strategies of PIRA.
+    """
     if plan.strategy == "static":
         return before
     analysis = analyze(load_experiment(measured.directory).of_time)
     target = target_of(plan, campaign)
     if plan.strategy == "budget":
-        # The overhead of this iteration is small, so it is not subtracted.
+        # HookCost(0.0): the overhead of an iteration is small, so it is not subtracted from the times.
         found = _chosen(select_within(costs_at(analysis, target, HookCost(0.0)), hook, plan.overhead, plan.threshold))
         return Chosen(found.names & before.names, found.overhead, found.coverage, found.selection)
     assert graph is not None
@@ -145,7 +164,10 @@ def _chosen(selection: RegionSelection) -> Chosen:
 
 
 def coverage_of(costs: PathCosts, names: frozenset[str]) -> float:
-    """Return the share of the exclusive time in regions with these names and in regions that are always measured."""
+    """Return the share of the exclusive time in regions with these names and in regions that are always measured.
+
+    Regions that are always measured are the regions that a filter cannot exclude, such as MPI operations.
+    """
     explained = sum(time for number, (time, _) in costs.of_regions.items() if costs.tree.regions[number].name in names)
     return (explained + costs.always_measured) / costs.total if costs.total > 0 else 0.0
 
@@ -156,7 +178,7 @@ def complete_runs(folder: Path) -> list[StoredRun]:
 
 
 def executed(measured: Campaign) -> set[str]:
-    """Return the linker names of the instrumented functions that the runs of an iteration entered."""
+    """Return the linker names of the functions with hooks that the complete runs of a campaign entered."""
     names: set[str] = set()
     for run in complete_runs(measured.directory):
         tree = read_archive(run.path, values=False).tree

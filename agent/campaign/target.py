@@ -22,8 +22,9 @@ _Value = Annotated[float, msgspec.Meta(gt=0, le=1e300)]
 class CountsPlan:
     """Options of the count-only runs of a campaign.
 
-    budget: largest number of seconds of all runs together, None: no limit. command: the program built for SimGrid SMPI
-    and its arguments; empty if there is none. build: a line for sh that builds it.
+    budget: limit for the elapsed seconds of all count-only runs together; None: no limit. command: the program that is
+    built for SMPI (SimGrid's MPI), with its arguments; empty if there is none. build: a line for sh that builds this
+    program; "" if there is none.
     """
 
     budget: float | None = None
@@ -40,7 +41,7 @@ class _Table:
 
 
 def read_target(table: object, parameters: Sequence[str], source: object) -> dict[str, float]:
-    """Return the point that a campaign predicts. Raises FormatError with `source` and the wrong key.
+    """Return the point to predict, by parameter. Raises FormatError with `source` (the file) and the wrong key.
 
     [target]
     p = 512
@@ -55,15 +56,15 @@ def read_target(table: object, parameters: Sequence[str], source: object) -> dic
 
 
 def read_counts(table: object, command: Sequence[str], source: object) -> CountsPlan:
-    """Return the content of the table. Raises FormatError with `source` and the wrong key.
+    """Return the content of the table. Raises FormatError with `source` (the file) and the wrong key.
 
-    command: the command of the experiment.
+    command: the words of the command of [experiment], which must not contain the program for SMPI.
 
-    [counts]                             # all optional
-    budget = "15min"                     # time limit of all count-only runs together; or seconds
-    launcher = "smpi"                    # simulate ranks if this is cheaper; requires command
+    [counts]                             # all keys are optional
+    budget = "15min"                     # time limit of all count-only runs together; a number: seconds
+    launcher = "smpi"                    # simulate the ranks if this is cheaper; requires command
     command = "./heat-smpi {n}"          # the program built for SimGrid, with its arguments
-    build = "make smpi"                  # a line for sh that builds it
+    build = "make smpi"                  # a line for sh that builds this program
     """
     if not isinstance(table, dict):
         raise FormatError(source, "counts: should be a table: [counts]")

@@ -16,9 +16,10 @@ from .repetition import LaunchOptions
 
 @dataclass(frozen=True)
 class Task:
-    """One run to make: a point, and the number of its repetition in this experiment (from 1).
+    """One run to make.
 
-    counts: whether it is a count-only run.
+    point, parameters: the values of the parameters, in order and by name. repetition: number of the repetition of this
+    point in this experiment, from 1. counts: whether it is a count-only run.
     """
 
     point: Point
@@ -28,11 +29,14 @@ class Task:
 
     @property
     def name(self) -> str:
-        """Return a text for the user: "p=4,n=100000 (repetition 2)", or "(counts)"."""
+        """Return a text for the user, such as "p=4,n=100000 (repetition 2)" or "p=4,n=100000 (counts)"."""
         return f"{configuration_name(self.parameters)} ({'counts' if self.counts else f'repetition {self.repetition}'})"
 
     def options(self, campaign: Campaign, given: LaunchOptions) -> LaunchOptions:
-        """Return the launch options of the task: `given` options of all tasks, and the options of its point."""
+        """Return the launch options of the task: the options `given` for all tasks, with the environment of its point.
+
+        A count-only run gets no clock and no rates.
+        """
         environment = {**campaign.environment_at(self.point, self.repetition), **given.environment}
         how = replace(given, template=campaign.template, environment=environment)
         return replace(how, clock="none", rates=None) if self.counts else how
@@ -40,12 +44,15 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a task: its archive, or the error.
+    """The result of a task.
 
+    - seconds: elapsed time. archive: the folder of the run, None if there is none; a failed run may have one, too.
+    - error: "" after success.
     - interrupted: the user stopped the run.
     - goes_on: only the campaign was stopped, and the run continues as a job.
-    - replaced: the run failed and is replaced by a run of a larger size.
-    - exit_code: after an interruption 130 (SIGINT) or 143 (SIGTERM).
+    - replaced: the run failed, but does not count as a failure: a run of a larger size replaces it, or the budget of
+      the count-only runs ended it.
+    - exit_code: only used after an interruption: 130 (SIGINT) or 143 (SIGTERM).
     """
 
     task: Task
@@ -62,7 +69,7 @@ class Progress(Protocol):
     """Receives the events of a campaign; the command line displays them."""
 
     def planned(self, tasks: Sequence[Task], finished: int) -> None:
-        """Receive the runs to make, and the number of runs that are already on the disk."""
+        """Receive the runs to make, and the number of complete runs."""
 
     def started(self, task: Task) -> None:
         """Receive the start of a run, or the submission of its job."""
@@ -94,12 +101,12 @@ class Execution(Protocol):
     """A way to execute runs: on this machine one after the other, or as jobs."""
 
     def collect(self, directory: Path) -> None:
-        """Collect the successful runs of earlier invocations, so that they count as finished."""
+        """Finish the work with successful runs of earlier invocations, before the missing runs are determined."""
 
     def busy(self, directory: Path) -> frozenset[tuple[str, int]]:
-        """Return host and process id of runs of earlier invocations that are still running in an experiment."""
+        """Return host and process id of runs of earlier invocations that may still be running in an experiment."""
 
     def outcomes(
         self, campaign: Campaign, tasks: Sequence[Task], options: LaunchOptions, progress: Progress
     ) -> Iterator[Outcome]:
-        """Execute these runs, and yield the outcome of each, also of runs that earlier invocations started."""
+        """Execute runs, and yield the outcome of each run and of running jobs that earlier invocations submitted."""

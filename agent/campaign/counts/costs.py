@@ -10,16 +10,20 @@ from dataclasses import dataclass
 from ..points import Point
 
 LEAST_SECONDS = 0.1
-"""Assumed processor seconds per process if no run shows more (heat with 64 ranks, Open MPI 4.1: 6.1 s in total)."""
+"""Processor seconds per process that are assumed while no earlier run allows an estimate. Measured: examples/heat with
+64 ranks and Open MPI 4.1 takes 6.1 s in total, mostly to start and end the ranks."""
 _MOST_GROWTH = 2.0
-"""Largest exponent of the seconds in the number of ranks: each rank may communicate with all others."""
+"""Largest assumed exponent e of duration ~ ranks^e. If each rank communicates with all others, e is 2."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a run.
+    """The cost of one finished run.
 
-    others: the values of all parameters except the number of ranks. memory: bytes of all ranks, 0 if unknown.
+    - others: the values of all parameters except the number of ranks, in the order of the campaign.
+    - seconds: elapsed time of the run.
+    - simulated: whether SimGrid simulated the ranks; otherwise each rank was a process.
+    - memory: sum of the peak memory of all ranks in bytes; 0 if unknown.
     """
 
     ranks: int
@@ -31,7 +35,7 @@ class Cost:
 
 
 class Costs:
-    """The costs of runs, and estimates for further runs."""
+    """The costs of finished runs, and estimates for further runs."""
 
     def __init__(self, processors: int) -> None:
         """Start without runs. processors: number of processors of this machine."""
@@ -43,15 +47,23 @@ class Costs:
         self._known.append(cost)
 
     def counted(self, simulated: bool) -> bool:
-        """Return whether there is a count-only run of this kind."""
+        """Return whether there is a count-only run of this kind (with simulated ranks, or with processes)."""
         return any(one.counts_only and one.simulated == simulated for one in self._known)
 
     def seconds(self, ranks: int, others: Point, simulated: bool, unknown: float = 1.0) -> float | None:
-        """Return the estimated seconds of a count-only run; None before the first run of this kind.
+        """Return the estimated elapsed time of a count-only run in seconds; None if no run allows an estimate.
 
-        The estimate extrapolates from the run with the next lower number of ranks. It grows with a power of the ranks
-        per processor; the exponent is fitted to the two runs before, and is at least 1 for processes. unknown: the
-        exponent if there is only one run. The ratio between sizes is the ratio in the runs with times.
+        The estimate needs a count-only run of the same kind (`simulated`), or a run with times of the same kind and
+        the same `others`. It extrapolates from the run with the largest number of ranks that does not exceed `ranks`
+        (if there is none, from the run with the fewest ranks):
+
+        estimate = seconds of this run · (ratio of the ranks per processor)^exponent · ratio of the sizes
+
+        - With simulated ranks, all ranks share one processor.
+        - exponent: log(ratio of seconds) / log(ratio of ranks) between this run and the run with the next fewer ranks
+          and the same `others`. It is limited to 1 .. 2 for processes and to 0 .. 2 for simulated ranks. `unknown` is
+          the exponent if there is no second run.
+        - ratio of the sizes: see `_of_size`.
         """
         own = [one for one in self._known if one.simulated == simulated]
         counted = [one for one in own if one.counts_only]
@@ -71,16 +83,20 @@ class Costs:
         return last.seconds * longer * self._of_size(last.others, others)
 
     def memory(self, ranks: int) -> float:
-        """Return the estimated bytes of this number of processes, 0 if unknown."""
+        """Return the estimated memory of this number of processes in bytes; 0 if unknown."""
         known = [one.memory / one.ranks for one in self._known if one.memory and not one.simulated]
         return ranks * max(known, default=0.0)
 
     def _shares(self, ranks: int, simulated: bool) -> float:
-        """Return the number of ranks per processor, at least 1."""
+        """Return the number of ranks per processor, at least 1. A simulation runs all ranks on one processor."""
         return float(ranks) if simulated else max(ranks / self._processors, 1.0)
 
     def _of_size(self, known: Point, wanted: Point) -> float:
-        """Return the ratio of the times of two sizes, from runs with the same number of ranks."""
+        """Return the factor from the duration with the parameters `known` to the duration with `wanted`.
+
+        The factor is the largest ratio between two runs that have the same number of ranks and that both count only or
+        both measure times. It is 1 if there is no such pair.
+        """
         ratios = [
             large.seconds / small.seconds
             for small in self._known
@@ -92,6 +108,6 @@ class Costs:
 
 
 def total(seconds: Sequence[float | None]) -> tuple[float, bool]:
-    """Return the sum of the known seconds, and whether all are known."""
+    """Return the sum of the known durations (seconds), and whether no duration is None (unknown)."""
     known = [one for one in seconds if one is not None]
     return sum(known), len(known) == len(seconds)

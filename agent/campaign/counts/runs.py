@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The count-only runs of a campaign with a target: up to the number of ranks of the target, at the smallest sizes.
 
-Effort and communication do not depend on the machine, so the ranks can share processors or be simulated. Runs with many
-ranks at a small size determine properties that few ranks cannot show, such as the dimensions of a process grid.
+Effort and communication do not depend on the machine, so the ranks can share processors, or SimGrid can simulate them.
+Runs with many ranks at a small size determine properties that few ranks cannot show, such as the dimensions of a
+process grid. A size is the tuple of the values of all parameters except the number of ranks.
 """
 
 from __future__ import annotations
@@ -34,7 +35,11 @@ _GIB = 2.0**30
 
 @dataclass(frozen=True)
 class PlannedCount:
-    """A count-only run. seconds: its estimated duration. at_least: the estimate is only a lower bound."""
+    """A count-only run that is not made yet.
+
+    number: number of ranks. size: index of the size. seconds: estimated elapsed time. at_least: no earlier run allows
+    an estimate, so `seconds` is a lower bound.
+    """
 
     task: Task
     number: int
@@ -44,19 +49,23 @@ class PlannedCount:
 
 
 class CountRuns:
-    """The count-only runs of a campaign, finished and missing."""
+    """The finished and the missing count-only runs of a campaign."""
 
     def __init__(self, campaign: Campaign, processors: int | None = None) -> None:
-        """Read the runs on the disk. processors: for the ranks; None: the number of this machine."""
+        """Read the finished runs from the disk.
+
+        processors: number of processors that the ranks may use; None: all processors of this machine.
+        """
         self._campaign = campaign
         self._processors = processors or psutil.cpu_count() or 1
         self._costs = Costs(self._processors)
         self._ranks = ranks_parameter(campaign) if campaign.target else None
         self._numbers: list[int] = []
         self._done: dict[int, dict[int, float]] = {}  # number of ranks → index of the size → seconds
-        self._tries: dict[int, list[Outcome]] = {}
-        self._spent = 0.0
-        # Kinds of launches (True: simulated) that failed while the other kind succeeded.
+        self._tries: dict[int, list[Outcome]] = {}  # number of ranks → failed runs
+        self._spent = 0.0  # seconds of all count-only runs
+        # False: runs with processes, True: runs in the simulator. Contains the kind that failed at a point at which the
+        # other kind succeeded.
         self._broken: set[bool] = set()
         if self._ranks is None:
             return
@@ -70,12 +79,12 @@ class CountRuns:
 
     @property
     def finished(self) -> int:
-        """Return the number of runs on the disk."""
+        """Return the number of complete count-only runs."""
         return sum(len(sizes) for sizes in self._done.values())
 
     @property
     def why_none(self) -> str:
-        """Return why a campaign with a target has no count-only runs; empty if it has some."""
+        """Return why a campaign with a target can have no count-only runs; "" if it can, or if it has no target."""
         if self._campaign.target and self._ranks is None:
             return "no parameter is the number of ranks: [target] adds no count-only runs"
         if self._numbers and self._campaign.scheduler is not None:
@@ -86,12 +95,12 @@ class CountRuns:
         return ""
 
     def plan(self) -> list[PlannedCount]:
-        """Return the runs that the budget allows, in order, if the program runs at the smallest sizes."""
+        """Return the missing runs that the budget allows, in order. Assumes that no run fails."""
         return self._forecast()[0]
 
     @property
     def beyond(self) -> str:
-        """Return why the plan ends before the number of ranks of the target; empty if it does not."""
+        """Return why the plan does not reach the number of ranks of the target; "" if it does."""
         return self._forecast()[1]
 
     def _forecast(self) -> tuple[list[PlannedCount], str]:
@@ -103,7 +112,11 @@ class CountRuns:
         return found, one
 
     def outcomes(self, execution: Execution, options: LaunchOptions, progress: Progress) -> Iterator[Outcome]:
-        """Do the runs one after the other; yield the outcome of each."""
+        """Make the missing runs one after the other; yield the outcome of each.
+
+        If a run fails, the next larger size is tried, up to `_TRIES` times. The outcome of a run that such a run
+        replaces has `replaced` set. The archives of failed runs are moved out of the experiment.
+        """
         while isinstance(one := self._next(), PlannedCount):
             outcome = self._run(one, execution, options, progress)
             if outcome.interrupted:
@@ -116,7 +129,7 @@ class CountRuns:
             tries = self._tries.setdefault(one.number, [])
             tries.append(outcome)
             limit = self._campaign.counts.budget
-            if limit is not None and self._spent >= limit:  # the time limit stopped the run
+            if limit is not None and self._spent >= limit:  # the rest of the budget was the time limit of this run
                 yield replace(outcome, replaced=True)
                 self._put_aside(one.number)
                 continue
@@ -134,7 +147,12 @@ class CountRuns:
             progress.note(f"counts: {one}")
 
     def _next(self) -> PlannedCount | str:
-        """Return the next run, or the reason why no more runs are made; empty if all are done."""
+        """Return the next run, or the reason why no more runs are made; "" if all runs are done.
+
+        First, each number of ranks gets one run, at the smallest size with which the program runs. Then each number
+        gets a second run at the next declared size, as long as the budget allows it. Without a budget, the second runs
+        may take as long in total as the first runs.
+        """
         if self.why_none:
             return ""
         limit = self._campaign.counts.budget
@@ -181,7 +199,7 @@ class CountRuns:
         return PlannedCount(task, number, size, least if seconds is None else seconds, seconds is None)
 
     def _ways(self, number: int) -> list[bool]:
-        """Return how a number of ranks can run. False: as processes, if they fit into memory; True: simulated."""
+        """Return how a number of ranks can run. False: as processes, if the memory suffices; True: simulated."""
         if self._campaign.launcher == SIMULATOR:
             return [True]
         fits = self._costs.memory(number) <= psutil.virtual_memory().available
@@ -189,20 +207,21 @@ class CountRuns:
         return [kind for kind in [*ways, *([True] if simulates(self._campaign) else [])] if kind not in self._broken]
 
     def _cheapest(self, one: PlannedCount) -> bool:
-        """Return whether to simulate a run: each way once, to learn its cost, and then the cheaper way."""
+        """Return whether to simulate a run. Each way is used once to learn its cost, and then the cheaper way."""
         ways = self._ways(one.number)
         if len(ways) == 1:
             return ways[0]
         for kind in ways:
             if not self._costs.counted(kind):
                 return kind
-        # A simulation takes seconds to start, so only its second run shows how its cost grows.
+        # A simulation needs seconds to start at any number of ranks. Its first run does not show how the time grows, so
+        # exponent 0 is assumed until there are two.
         others = self._sizes[one.size]
         cost = {kind: self._costs.seconds(one.number, others, kind, 0.0 if kind else 1.0) or 0.0 for kind in ways}
         return min(ways, key=cost.__getitem__)
 
     def _run(self, one: PlannedCount, execution: Execution, options: LaunchOptions, progress: Progress) -> Outcome:
-        """Do a run; if it fails and there is another way to run the ranks, return the outcome of that way."""
+        """Make a run, as processes or simulated. If it fails and the other way is possible, return that outcome."""
         ways = self._ways(one.number)
         simulated = self._cheapest(one)
         outcome = self._launched(one, simulated, execution, options, progress)
@@ -230,7 +249,7 @@ class CountRuns:
         return outcome
 
     def _take(self, run: RunMetadata) -> None:
-        """Record the cost of a run on the disk, and that it is done if it is a count-only run."""
+        """Record the cost of a complete run. Record a count-only run as done."""
         if not run.complete or set(run.parameters) != set(self._campaign.parameters):
             return
         assert self._ranks is not None
@@ -247,7 +266,7 @@ class CountRuns:
             self._done.setdefault(number, {})[place] = seconds
 
     def _put_aside(self, number: int) -> None:
-        """Move the archives of failed runs out of the experiment."""
+        """Move the archives of the failed runs with `number` ranks out of the experiment."""
         folder = self._campaign.directory
         paths = [one.archive for one in self._tries.get(number, ()) if one.archive is not None and one.archive.is_dir()]
         if paths:

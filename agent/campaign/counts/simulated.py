@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count-only runs with simulated ranks, which need a program built for the simulator."""
+"""Count-only runs with simulated ranks, which need a program built for SMPI (SimGrid's MPI)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def simulates(campaign: Campaign) -> bool:
 
 
 def simulated_campaign(campaign: Campaign) -> Campaign:
-    """Return the campaign with the program and the launcher of simulated count-only runs."""
+    """Return the campaign with program, build and launcher replaced by those for simulated count-only runs."""
     ranks = ranks_parameter(campaign)
     return replace(
         campaign,
@@ -29,11 +29,11 @@ def simulated_campaign(campaign: Campaign) -> Campaign:
         ranks=f"{{{ranks}}}",
         platform=None,
         build=campaign.counts.build,
-        facts="simulated ",  # program and command differ from the runs with times
+        facts="simulated ",  # fingerprints keep these facts apart from the facts of the runs with times
     )
 
 
 def build_simulated(campaign: Campaign) -> None:
-    """Build the program of simulated count-only runs, if they are possible. Raises MeasurementError."""
+    """Build the program of simulated count-only runs, if they are possible. Raises MeasurementError if that fails."""
     if campaign.counts.build and simulates(campaign):
         build(simulated_campaign(campaign))

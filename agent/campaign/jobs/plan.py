@@ -14,22 +14,24 @@ from quipu.modeling.documents import Positive, typed
 from quipu.modeling.errors import FormatError
 
 SCHEDULERS = ("slurm", "pbs", "pbs_classic", "lsf", "flux", "cobalt")
-"""Batch schedulers that psij submits to; pbs_classic is Torque."""
+"""The batch schedulers for which psij can submit jobs; pbs_classic is Torque."""
 _MARGIN = 5.0
-"""Minutes that a job gets in addition to the time limit of its run: for its start, its end and the merge."""
+"""Minutes that a job gets in addition to the time limit of its run, to start, to end and to merge the profiles."""
 _MOST_MINUTES = 1e6
 _RANKS = re.compile(r"\{([A-Za-z_]\w*)\}|[1-9]\d{0,8}")
 
 
 @dataclass(frozen=True)
 class SchedulerPlan:
-    """How runs become jobs.
+    """The options with which runs become jobs.
 
     - name: one of `SCHEDULERS`. minutes: time limit of a job.
-    - ranks: a number, or a text that may contain {parameter}; empty: from the options of the launcher.
+    - ranks: the number of ranks of a job, as "{parameter}" or digits; "": the number in the command of the launcher.
     - ranks_per_node: None: the scheduler chooses.
+    - queue, account, reservation: None: the default of the scheduler.
+    - exclusive: whether nodes are not shared with other jobs.
     - at_once: largest number of jobs in the queue. poll: seconds between two queries of the queue.
-    - options: further options of the scheduler, by name.
+    - options: values of further options of the scheduler, by name.
     """
 
     name: str
@@ -46,7 +48,10 @@ class SchedulerPlan:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def ranks_at(self, parameters: Mapping[str, float]) -> int | None:
-        """Return the number of ranks of a job, None if not declared. Raises ValueError for an invalid number."""
+        """Return the number of ranks of a job at a point; None if `ranks` is "".
+
+        Raises ValueError if the parameter is not a whole number from 1.
+        """
         if not self.ranks:
             return None
         found = _RANKS.fullmatch(self.ranks)
@@ -56,7 +61,7 @@ class SchedulerPlan:
         return int(value)
 
     def nodes(self, ranks: int) -> int | None:
-        """Return the number of nodes for a number of ranks; None if the scheduler decides."""
+        """Return the number of nodes for a number of ranks; None if the scheduler chooses."""
         return None if self.ranks_per_node is None else math.ceil(ranks / self.ranks_per_node)
 
 
@@ -80,7 +85,9 @@ _KEYS = tuple(entry.name for entry in msgspec.structs.fields(msgspec.defstruct("
 
 
 def read_scheduler(table: object, parameters: Sequence[str], timeout: float | None, source: object) -> SchedulerPlan:
-    """Return the content of the table. Raises FormatError with `source` and the wrong key.
+    """Return the content of the table. Raises FormatError with `source` (the file) and the wrong key.
+
+    parameters: names of the parameters. timeout: time limit of a run in seconds, None if there is none.
 
     [scheduler]
     name = "slurm"                       # or pbs, pbs_classic, lsf, flux, cobalt
@@ -139,5 +146,5 @@ def read_scheduler(table: object, parameters: Sequence[str], timeout: float | No
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether a text can be put between quotes in a line of a job script."""
+    """Return whether a text can stand between quotes in a job script: printable, and without special characters."""
     return bool(text) and text.isprintable() and not set(text) & set("\"'`$\\")

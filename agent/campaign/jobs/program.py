@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program of a job: `python -m quipu.agent.campaign.jobs.program FOLDER` makes the run in task.json once."""
+"""The program of a job: `python -m quipu.agent.campaign.jobs.program FOLDER` makes the run that task.json describes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from ..repetition import RunFailed, run
 from .folder import JobFolder, Result
 
 BEAT = 10.0
-"""Seconds between two heartbeats of a run, long enough not to disturb the measurement."""
+"""Seconds between two heartbeats of a run; heartbeats are rare, so that they do not disturb the measurement."""
 
 
 def main(folder: Path) -> int:
-    """Claim the job and measure. Return 0 also if another process has claimed it, so that no scheduler retries."""
+    """Claim the job in `folder`, make the run and store its result. Return the exit code: 1 if the run failed, else 0.
+
+    If another process has claimed the job, return 0 without a run, so that the scheduler does not repeat the job.
+    """
     job = JobFolder(folder)
     if not folder.is_dir() or not job.take():
         return 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch schedulers through psij: submit, query and cancel jobs."""
+"""Submit, query and cancel jobs of batch schedulers, through the library psij-python."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _EVER = 1 << 30
 
 
 class SubmissionFailed(QuipuError):
-    """The submission of a job failed. later: the scheduler did not answer, and may still have accepted the job."""
+    """The submission of a job failed.
+
+    later: the scheduler does not answer, so the caller should try again later. It may still have accepted the job.
+    """
 
     def __init__(self, message: str, later: bool) -> None:
         """Store the message, and whether to try again."""
@@ -33,37 +36,41 @@ class SubmissionFailed(QuipuError):
 
 
 class Queue(Protocol):
-    """The operations of a scheduler. `state` may be late or wrong, so only the results of jobs are authoritative."""
+    """The operations of a scheduler. `state` may be late or wrong; claims and results in the job folders are not."""
 
     plan: SchedulerPlan
 
     def submit(self, job: JobFolder, ranks: int) -> str:
-        """Submit a job and return its number in the scheduler. Raises SubmissionFailed."""
+        """Submit a job for `ranks` ranks and return its number in the scheduler. Raises SubmissionFailed."""
 
     def adopt(self, job: JobFolder, native: str) -> None:
-        """Watch a job that an earlier invocation submitted."""
+        """Watch a job that an earlier invocation submitted. native: its number in the scheduler."""
 
     def state(self, job: JobFolder) -> State:
         """Return the state of a submitted or adopted job according to the scheduler.
 
-        unknown: the scheduler has no such job. The job has ended, or the controller restarted from an older state.
+        unknown: the scheduler does not list the job. The job has ended, or the controller of the scheduler restarted
+        from an older state and lost the job.
         """
 
     def hindrance(self, job: JobFolder) -> Hindrance | None:
-        """Return a reason why a waiting job may never begin; None if none is known."""
+        """Return the reason why a waiting job may never begin; None if no such reason is known."""
 
     def cancel(self, job: JobFolder) -> str:
-        """Cancel a job; return an error message of the scheduler, usually empty."""
+        """Cancel a job; return the error message of the scheduler, "" after success."""
 
     def close(self) -> None:
         """Stop querying the scheduler. Jobs continue."""
 
 
 class PsijQueue:
-    """A scheduler through psij-python, which contains the commands and job scripts of each scheduler."""
+    """A `Queue` on psij-python, which contains the commands and job scripts of each scheduler."""
 
     def __init__(self, plan: SchedulerPlan, experiment: Path) -> None:
-        """Raise EnvironmentProblem if psij is missing or cannot write scripts for this folder."""
+        """Prepare psij for the scheduler of `plan`. experiment: the folder of the experiment.
+
+        Raises EnvironmentProblem if psij is missing, or if the path contains characters that the shell would interpret.
+        """
         unsafe = sorted({mark for mark in str(experiment.absolute()) if mark in "$`\\\"'\n\r"})
         if unsafe:  # psij writes the path into scripts between double quotes
             raise EnvironmentProblem(
@@ -81,7 +88,8 @@ class PsijQueue:
         self.plan = plan
         executor = _executor(psij, plan.name)
         config = executor.config
-        # A scheduler that does not answer for a while still has its jobs, but psij would report them as failed.
+        # After some failed queries psij would report all jobs as failed. A scheduler that does not answer for a while
+        # still has its jobs, so psij must continue to query.
         for name, value in (
             ("queue_polling_interval", plan.poll),
             ("initial_queue_polling_delay", min(plan.poll, 2.0)),
@@ -95,7 +103,7 @@ class PsijQueue:
         self._known: dict[str, Any] = {}
 
     def submit(self, job: JobFolder, ranks: int) -> str:
-        """Submit a job; return the scheduler's number. Raises SubmissionFailed."""
+        """Submit a job; return its number in the scheduler. Raises SubmissionFailed."""
         psij, plan = self._psij, self.plan
         nodes = plan.nodes(ranks)
         resources = psij.ResourceSpecV1(
@@ -144,14 +152,14 @@ class PsijQueue:
         self._known[job.path.name] = known
 
     def state(self, job: JobFolder) -> State:
-        """Return the latest state of a job in psij. psij reports jobs that are no longer listed as completed."""
+        """Return the latest state that psij knows. psij reports a job that is no longer listed as completed."""
         state = self._known[job.path.name].status.state
         if state.final:
             return "unknown" if state == self._psij.JobState.COMPLETED else "ended"
         return "running" if state == self._psij.JobState.ACTIVE else "waiting"
 
     def hindrance(self, job: JobFolder) -> Hindrance | None:
-        """Return the hindrance of a job; known only for Slurm."""
+        """Return the reason why a waiting job may never begin; None for all schedulers other than Slurm."""
         if self.plan.name != "slurm":
             return None
         from .slurm import hindrance_of
@@ -160,7 +168,7 @@ class PsijQueue:
         return hindrance_of(native, self._executor.reasons.get(native, ""))
 
     def cancel(self, job: JobFolder) -> str:
-        """Cancel a job; return an error message of the scheduler, usually empty."""
+        """Cancel a job; return the error message of the scheduler, "" after success."""
         try:
             self._executor.cancel(self._known[job.path.name])
         except (self._psij.SubmitException, OSError) as error:
@@ -168,13 +176,13 @@ class PsijQueue:
         return ""
 
     def close(self) -> None:
-        """End the thread of psij, which would continue to query unfinished jobs."""
+        """End the thread of psij, which would otherwise continue to query unfinished jobs."""
         if (thread := getattr(self._executor, "_queue_poll_thread", None)) is not None:
             thread.done = True
 
 
 def _executor(psij: Any, name: str) -> Any:
-    """Return the psij executor of a scheduler."""
+    """Return the psij executor of the scheduler `name`."""
     if name != "slurm":
         return psij.JobExecutor.get_instance(name)
     from .slurm import Slurm
@@ -183,11 +191,14 @@ def _executor(psij: Any, name: str) -> Any:
 
 
 def _custom(plan: SchedulerPlan) -> Mapping[str, str]:
-    """Return the further options with their names in psij; options of Torque have the prefix of PBS."""
+    """Return the further options of a plan by their names in psij, such as slurm.constraint.
+
+    psij uses the prefix "pbs" also for Torque (pbs_classic).
+    """
     kind = "pbs" if plan.name == "pbs_classic" else plan.name
     return {f"{kind}.{name}": value for name, value in plan.options.items()}
 
 
 def scheduler_queue(plan: SchedulerPlan, experiment: Path) -> Queue:
-    """Return the queue of a plan. Raises EnvironmentProblem if psij is missing."""
+    """Return the queue of a plan. Raises EnvironmentProblem (see `PsijQueue`)."""
     return PsijQueue(plan, experiment)

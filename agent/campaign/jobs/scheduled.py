@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Execute the runs of a campaign as jobs, each at most once, even if the campaign or the scheduler restarts."""
+"""Execute the runs of a campaign as jobs. Each job measures at most once, even if campaign or scheduler restart."""
 
 from __future__ import annotations
 
@@ -24,17 +24,24 @@ from .folder import Asked, JobFolder, Result, unsettled
 from .program import BEAT
 from .queue import Queue, SubmissionFailed
 
-_LOOK = 1.0  # seconds between two checks of the folders of jobs
+_LOOK = 1.0  # seconds between two checks of the job folders
 _SILENT = 6 * BEAT
-"""If a job has ended and its heartbeat is older than this (seconds), its run is lost. Exceeds file system delays."""
+"""Age of the latest heartbeat (seconds) from which on the run of an ended job counts as lost. The age is longer than
+the time until a network file system shows a new file on all nodes."""
 _PATIENCE = 600.0
-"""Seconds for which a scheduler may refuse jobs before the campaign stops; its controller may be restarting."""
-_TRIES = 3  # largest number of submissions of a run if the scheduler loses its jobs
+"""Seconds for which a scheduler may fail to answer submissions before the campaign stops. Its controller may be
+restarting."""
+_TRIES = 3  # largest number of repeated submissions of a run whose jobs the scheduler loses
 
 
 @dataclass
 class _Watched:
-    """A submitted job. seen: its latest heartbeat, and the time of its first observation here (time.monotonic)."""
+    """A submitted job.
+
+    - seen: the latest heartbeat (`JobFolder.last_beat`), and the time.monotonic at which this process last saw that
+      the job is alive: a new heartbeat, or the state waiting or running.
+    - native: number of the job in the scheduler. submitted: time.monotonic of the submission or adoption.
+    """
 
     job: JobFolder
     task: Task
@@ -44,11 +51,7 @@ class _Watched:
 
 
 class Scheduled:
-    """An `Execution` that submits runs as jobs to a queue.
-
-    silent: age of the last heartbeat (seconds) from which on the run of an ended job is lost. patience: seconds for
-    which the scheduler may refuse jobs.
-    """
+    """An `Execution` that submits runs as jobs to a queue. For the arguments see `_SILENT`, `_PATIENCE` and `_LOOK`."""
 
     def __init__(self, queue: Queue, silent: float = _SILENT, patience: float = _PATIENCE, look: float = _LOOK) -> None:
         """Submit jobs to `queue`."""
@@ -58,14 +61,14 @@ class Scheduled:
         self._told: set[str] = set()  # reasons for waiting that were already printed
 
     def collect(self, directory: Path) -> None:
-        """Remove the folders of successful jobs of earlier invocations; their archives are on the disk."""
+        """Remove the job folders of successful runs of earlier invocations. Their archives remain in the experiment."""
         for job in unsettled(directory):
             result = _result(job)
             if result is not None and not result.error:
                 job.settle(failed=False)
 
     def busy(self, directory: Path) -> frozenset[tuple[str, int]]:
-        """Return host and process id of jobs that are running or may be running."""
+        """Return host and process id of each job that is claimed and has no result, so that it may be running."""
         claims = (job.claim() for job in unsettled(directory) if _result(job) is None)
         return frozenset((claim.host, claim.pid) for claim in claims if claim is not None and not claim.given_up)
 
@@ -74,7 +77,8 @@ class Scheduled:
     ) -> Iterator[Outcome]:
         """Submit the runs; yield the outcome of each, also of jobs that an earlier invocation submitted.
 
-        After an interruption the jobs continue, and the next invocation finds them.
+        If the user interrupts the campaign (KeyboardInterrupt), the jobs continue, and the next invocation finds them.
+        Raises SubmissionFailed if the scheduler refuses a job, or does not answer for longer than the patience.
         """
         flight = self._adopted(campaign, progress)
         left = _without(tasks, [one.task for one in flight])
@@ -118,13 +122,16 @@ class Scheduled:
             yield Outcome(task, 0.0, error=text, interrupted=True, goes_on=True)
 
     def cancel_all(self, directory: Path) -> str:
-        """Cancel the jobs of all earlier invocations; return a report for the user."""
+        """Cancel the jobs of all earlier invocations; return a report for the user.
+
+        Raises MeasurementError with the messages of the scheduler if it does not cancel some jobs.
+        """
         cancelled, refusals = 0, []
         for job in unsettled(directory):
             if _result(job) is not None:
                 continue
             native = job.native()
-            began = not job.take(given_up=True)  # an unsubmitted or waiting job will exit without measuring
+            began = not job.take(given_up=True)  # a job that has not begun will exit without measuring
             if native:
                 self.queue.adopt(job, native)
                 if text := self.queue.cancel(job):
@@ -139,7 +146,10 @@ class Scheduled:
         )
 
     def _retries(self, refused: float) -> bool:
-        """Return whether to try a scheduler again that refused a job; True every few seconds."""
+        """Return whether to submit again; True in every fifth interval of `look` seconds.
+
+        refused: the time.monotonic at which the scheduler first did not answer.
+        """
         return int((time.monotonic() - refused) / self._look) % 5 == 0
 
     def _adopted(self, campaign: Campaign, progress: Progress) -> list[_Watched]:
@@ -151,7 +161,7 @@ class Scheduled:
                 progress.note(f"{error}; the job is left out")
                 continue
             native = job.native()
-            if not native and job.take(given_up=True):  # if it was submitted, it will exit without measuring
+            if not native and job.take(given_up=True):  # a job that was submitted will exit without measuring
                 job.settle(failed=False)
                 continue
             task = Task(tuple(asked.point), asked.parameters, asked.repetition)
@@ -164,7 +174,11 @@ class Scheduled:
         return flight
 
     def _submitted(self, campaign: Campaign, task: Task, options: LaunchOptions) -> _Watched:
-        """Write and submit a job. Raises SubmissionFailed; if the job starts nevertheless, it does not measure."""
+        """Create the folder of a job and submit the job.
+
+        Raises SubmissionFailed. The scheduler may have accepted such a job, but the job will exit without measuring.
+        Raises MeasurementError if the folder cannot be created, or the number of ranks is unknown.
+        """
         command = campaign.command_at(task.point, task.repetition)
         options = task.options(campaign, options)
         ranks = _ranks(campaign, task, options)
@@ -196,7 +210,11 @@ class Scheduled:
         return _Watched(job, task, (0, time.monotonic()), native, time.monotonic())
 
     def _outcome(self, campaign: Campaign, one: _Watched, progress: Progress) -> Outcome | Task | None:
-        """Return the outcome of a job, its task if it must be submitted again, or None if it is waiting or running."""
+        """Return the outcome of a job, its task if it must be submitted again, or None if it is waiting or running.
+
+        A job that ended without a result failed. If no process has claimed the job and the scheduler does not list it,
+        its run is submitted again, up to `_TRIES` times.
+        """
         result = _result(one.job)
         if result is not None:
             return _settled(campaign, one, result)
@@ -220,7 +238,10 @@ class Scheduled:
         return _settled(campaign, one, Result(time.monotonic() - one.submitted, None, text))
 
     def _hindered(self, campaign: Campaign, one: _Watched, progress: Progress) -> Outcome | None:
-        """Print once why jobs may never begin; return the outcome of a job that the scheduler will never start."""
+        """Print, once per reason, why waiting jobs may never begin.
+
+        Returns the outcome (an error) of a job that the scheduler will never start, and None for other jobs.
+        """
         found = self.queue.hindrance(one.job)
         if found is None:
             return None
@@ -256,9 +277,9 @@ def _result(job: JobFolder) -> Result | None:
 
 
 def _without(tasks: Sequence[Task], flight: Sequence[Task]) -> list[Task]:
-    """Return the tasks without submitted jobs.
+    """Return the tasks for which no job in `flight` is submitted.
 
-    Removes one task of the same point for each submitted job, if possible the task of the same repetition.
+    Each submitted job removes one task with its point: the task with its repetition if there is one, else the first.
     """
     left = defaultdict[Point, list[Task]](list)
     for task in tasks:
@@ -271,7 +292,7 @@ def _without(tasks: Sequence[Task], flight: Sequence[Task]) -> list[Task]:
 
 
 def _ranks(campaign: Campaign, task: Task, options: LaunchOptions) -> int:
-    """Return the number of ranks of a job. Raises MeasurementError if it is unknown."""
+    """Return the number of ranks of a job, from [scheduler] or the command. Raises MeasurementError if unknown."""
     plan = campaign.scheduler
     try:
         ranks = None if plan is None else plan.ranks_at(task.parameters)

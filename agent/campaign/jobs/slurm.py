@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm through psij, extended by the reasons why jobs wait, and advice for the user."""
+"""The psij executor of Slurm, extended by the reasons why jobs wait and by advice for the user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from psij.executors.batch.slurm import SlurmJobExecutor
 
 @dataclass(frozen=True)
 class Hindrance:
-    """A reason other than the queue why a job does not begin. never: it will never begin. advice: for the user."""
+    """A reason why a job does not begin, other than jobs before it in the queue.
+
+    reason: the text of Slurm. advice: what the user can do. never: the job will never begin.
+    """
 
     reason: str
     advice: str
@@ -22,21 +25,27 @@ class Hindrance:
 
 
 class Slurm(SlurmJobExecutor):
-    """The executor of psij without a defect: psij cannot parse a reason of several words, and then loses all jobs."""
+    """The executor of psij with a corrected parser, and the reasons of waiting jobs.
+
+    The original parser fails if a reason has several words; psij then has no state of any job.
+    """
 
     _NAME_ = "slurm"
 
     def __init__(self) -> None:
         """Start without waiting jobs."""
         super().__init__()
-        self.reasons: dict[str, str] = {}  # of waiting jobs, by job number
+        self.reasons: dict[str, str] = {}  # job number → reason, for waiting jobs
 
     def get_status_command(self, native_ids: Collection[str]) -> list[str]:
-        """Return the command that lists the jobs of the user: number, state, reason (one or more words)."""
+        """Return the command that lists all jobs of the user. Each line has number, state and reason (several words).
+
+        native_ids is not used.
+        """
         return ["squeue", "--me", "-h", "-t", "all", "-o", "%i %t %r"]
 
     def parse_status_output(self, exit_code: int, out: str) -> dict[str, JobStatus]:
-        """Return the state of every listed job."""
+        """Return the state of every listed job, by job number. Store the reasons of waiting jobs in `reasons`."""
         check_status_exit_code("squeue", exit_code, out)
         states: dict[str, JobStatus] = {}
         reasons = {}
@@ -50,11 +59,12 @@ class Slurm(SlurmJobExecutor):
         return states
 
 
-# Sources: `man squeue`, JOB REASON CODES, and src/common/slurm_protocol_defs.c of Slurm. The first match is used.
+# Reasons that pass without help. Sources: `man squeue` (JOB REASON CODES); src/common/slurm_protocol_defs.c in Slurm.
 _PASSES = re.compile(
     "|None|Priority|Resources|Dependency|BeginTime|Licenses|Prolog|Cleaning|WaitingForScheduling|Reservation"
     "|JobArrayTaskLimit|FedJobLock|BurstBuffer.*"
 )
+# Patterns of all other reasons, and the advice. The first pattern that matches is used.
 _ADVICE = (
     ("DependencyNeverSatisfied", "the job on which it depends (options in [scheduler]) failed: correct this"),
     (
@@ -83,7 +93,10 @@ _ADVICE = (
 
 
 def hindrance_of(native: str, reason: str) -> Hindrance | None:
-    """Return the hindrance of a waiting job; None if the job only waits for its turn in the queue."""
+    """Return the hindrance of a waiting job; None if the job begins without help, such as after jobs before it.
+
+    native: job number. reason: the text of squeue, "" if unknown.
+    """
     if _PASSES.fullmatch(reason):
         return None
     found = (text.format(native=native) for pattern, text in _ADVICE if re.fullmatch(pattern, reason))
