@@ -20,10 +20,10 @@ _LARGEST = 1 << 16
 _WITHOUT = f"remove it to read the archive without checksums; {REMEDY}"
 _TABLES = (
     *("regions", "callpaths", "values", "statistics", "sketches", "ranks", "communication"),
-    *("classes", "places", "source"),  # the last one in archives of older versions
+    *("classes", "places", "source"),  # only archives of older versions contain source.parquet
 )
 _FILES = ("run.json", *(f"{name}.parquet" for name in _TABLES))
-"""All possible files of an archive."""
+"""Files that must have a checksum if the archive contains them."""
 
 
 def write_checksums(folder: Path) -> None:
@@ -34,10 +34,10 @@ def write_checksums(folder: Path) -> None:
 
 
 def check_files(folder: Path, names: Iterable[str]) -> None:
-    """Raise FormatError with the path of the first of these files whose checksum is wrong.
+    """Raise FormatError with the path of the first of the files `names` whose checksum is wrong.
 
-    An archive without checksums is not checked. A list of checksums without a file of the archive is truncated and is
-    an error. The readers of the files report missing files and files that are not regular.
+    An archive without checksums is not checked. If the list of checksums lacks a file of the archive, the list is
+    truncated, which is an error. Missing files and files that are not regular are ignored; their readers report them.
     """
     sums = _sums(folder / NAME)
     if sums is None:
@@ -62,12 +62,18 @@ def check_files(folder: Path, names: Iterable[str]) -> None:
 
 
 def is_archive(folder: Path) -> bool:
-    """Return whether a folder is a run archive: it or its list of checksums contains run.json. Raises FormatError."""
+    """Return whether a folder is a run archive: the folder, or its list of checksums, contains run.json.
+
+    Raises FormatError if the list of checksums is damaged.
+    """
     return (folder / _FILES[0]).is_file() or _FILES[0] in (_sums(folder / NAME) or ())
 
 
 def is_there(path: Path) -> bool:
-    """Return whether an archive has an optional file. Raises FormatError if only the list of checksums contains it."""
+    """Return whether an optional file of an archive exists.
+
+    Raises FormatError if the file is missing, but has a checksum.
+    """
     if path.exists():
         return True
     if path.name in (_sums(path.parent / NAME) or ()):

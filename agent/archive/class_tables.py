@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of count classes in a run archive: their execution counts, and their effort at each source line."""
+"""The tables of count classes in a run archive: their execution counts, and the effort of each class by source line.
+
+A count class is a set of basic blocks of one function that are always executed equally often (see `CountClass`).
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,10 @@ from .tables import TableReader, write_table
 COUNTS = "classes.parquet"
 PLACES = "places.parquet"
 LINES = "source.parquet"
-"""Effort of source lines, in archives of older versions."""
+"""The table of the effort of source lines. Only archives of older versions contain it."""
 
 _TEXTS = ("function", "name", "file")
-_SEPARATOR = "\n"  # separates names of functions, which contain no line ends
+_SEPARATOR = "\n"  # separates names of functions, which contain no newline
 _NO_CLASS = -1
 
 
@@ -58,7 +61,10 @@ def write_classes(folder: Path, counts: ClassCounts) -> None:
 
 
 def read_classes(archive: Path, metadata: RunMetadata, tree: CallTree) -> ClassCounts | None:
-    """Read the classes of a run archive; None if it has none. Raises FormatError as `read_archive` does."""
+    """Read the count classes of a run archive; None if it has none. Raises FormatError for a damaged table.
+
+    metadata, tree: of the same archive.
+    """
     if not is_there(archive / COUNTS):
         return None
     check_files(archive, [COUNTS, PLACES])
@@ -101,7 +107,7 @@ def read_classes(archive: Path, metadata: RunMetadata, tree: CallTree) -> ClassC
 def read_source(archive: Path, metadata: RunMetadata, tree: CallTree) -> SourceEffort | None:
     """Read the effort of source lines of a run archive; None if the archive contains no source lines.
 
-    Raises FormatError as `read_archive` does.
+    metadata, tree: of the same archive. Raises FormatError for a damaged table.
     """
     counts = read_classes(archive, metadata, tree)
     if counts is not None:
@@ -122,7 +128,10 @@ def read_source(archive: Path, metadata: RunMetadata, tree: CallTree) -> SourceE
 
 
 def source_metrics(metrics: Iterable[Metric]) -> list[str]:
-    """Return the names of the metrics that are known for source lines; runs of older versions have fewer."""
+    """Return the names of the metrics that are known for source lines: "blocks" and the effort metrics after it.
+
+    The compiler pass computes them. Runs of older versions contain fewer of them.
+    """
     names = [metric.name for metric in metrics]
     first = names.index("blocks") if "blocks" in names else len(names)
     others = METRICS.keys() - set(BY_PASS)

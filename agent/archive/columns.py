@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of the Parquet tables of a run archive, and their types."""
+"""Names and types of the columns of Parquet tables in a run archive."""
 
 from __future__ import annotations
 

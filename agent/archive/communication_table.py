@@ -21,7 +21,7 @@ def write_communication(folder: Path, matrix: CommunicationMatrix) -> None:
 
 
 def read_communication(archive: Path) -> CommunicationMatrix | None:
-    """Read the communication matrix of a run archive; None without one. Raises FormatError as `read_archive` does."""
+    """Read the communication matrix of a run archive; None if it has none. Raises FormatError for a damaged table."""
     path = archive / FILE
     if not is_there(path):
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of delays in a run archive: waiting time by operation, and by the call path and thread that caused it."""
+"""The table of delays in a run archive: waiting times by the operation that waited and the thread that caused them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write_delays(folder: Path, table: DelayTable) -> None:
 
 
 def read_delays(archive: Path, paths: int) -> DelayTable | None:
-    """Read the delays of a run archive; None if it has none. Raises FormatError as `read_archive` does.
+    """Read the delays of a run archive; None if it has none. Raises FormatError for a damaged table.
 
     paths: number of call paths of the archive.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fingerprint of a run: the program, machine and options. It is equal for all runs of an experiment."""
+"""The fingerprint of a run: the program, machine and options. All runs of an experiment have equal fingerprints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _TITLES = {"template": "command"}
 
 @dataclass(frozen=True)
 class ProgramIdentity:
-    """A measured program or shared library. digest: hash of its code and data. compiler: as recorded in its file."""
+    """A measured program or shared library.
+
+    digest: hash of its code and data (`merge.programs`). compiler: text in the file about its compiler, "" if unknown.
+    """
 
     path: str
     digest: str
@@ -26,8 +29,8 @@ class ProgramIdentity:
 class Fingerprint:
     """The conditions of a run.
 
-    facts: by name; the command without numbers, the command template of a campaign, measuring options, machine, MPI.
-    programs: the identified programs and libraries by file name.
+    facts: values by name, such as the command without numbers, the command template of a campaign, measuring options,
+    machine and MPI library. programs: the measured programs, libraries and scripts by file name.
     """
 
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -35,14 +38,18 @@ class Fingerprint:
 
 
 def without_numbers(words: Iterable[str]) -> str:
-    """Return a command without numbers and {parameters}; it is equal for all configurations of an experiment."""
+    """Return a command in which # replaces each number and each {parameter}.
+
+    The result is equal for all configurations of an experiment.
+    """
     return " ".join(_NUMBER.sub("#", word) for word in words)
 
 
 def differences(one: Fingerprint | None, other: Fingerprint | None) -> list[str]:
-    """Return descriptions of the differences between two fingerprints.
+    """Return a text for each difference between two fingerprints; empty if one of them is None (unknown).
 
-    Facts and programs that only one of them contains are ignored: each problem size may have a separate program.
+    Facts and programs that only one fingerprint contains are ignored, because each problem size may have a separate
+    program.
     """
     if one is None or other is None:
         return []
@@ -59,9 +66,9 @@ def differences(one: Fingerprint | None, other: Fingerprint | None) -> list[str]
 
 
 def groups(runs: Sequence[Run], fingerprints: Sequence[Fingerprint | None]) -> list[list[Run]]:
-    """Return the runs in groups of equal fingerprints, in order of their first members.
+    """Return the runs in groups without differences between fingerprints, in the order of their first members.
 
-    A run without a fingerprint belongs to the first group.
+    fingerprints: of each run. A run without a fingerprint (None) belongs to the first group.
     """
     found: list[tuple[Fingerprint | None, list[Run]]] = []
     for run, fingerprint in zip(runs, fingerprints, strict=True):

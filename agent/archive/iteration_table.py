@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of a run archive with the values of individual iterations of phases."""
+"""The table of a run archive with the values of single iterations, or spans of iterations, of phases.
+
+A phase is a loop that the program marked, such as the time loop (see `IterationTable`).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def write_iterations(folder: Path, table: IterationTable) -> None:
 
 
 def read_iterations(archive: Path) -> IterationTable | None:
-    """Return the iterations of a run archive; None if it has no phases. Raises FormatError as `read_archive` does."""
+    """Read the iterations of a run archive; None if it has no phases. Raises FormatError for a damaged table."""
     path = archive / FILE
     if not is_there(path):
         return None

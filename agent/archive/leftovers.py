@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removal of unfinished archives that killed processes left in an experiment folder, and the lock of its writers."""
+"""Remove unfinished archives that killed processes left in an experiment folder, under the lock of its writers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _LEFT = re.compile(rf"(?:{re.escape(TEMPORARY)}.*-|{re.escape(MERGED)})[0-9a-f]{
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Hold the shared lock of writers of an experiment folder, and first remove the leftovers of killed writers.
+    """Hold the shared lock of the writers of an experiment folder, and first remove the leftovers of killed writers.
 
     Leftovers are unfinished archives, and raw folders that were merged already. They are removed only if no process
-    holds the lock; the kernel frees the lock of a killed process. The last writer removes the file of the lock. Nothing
-    is removed if the file system has no locks or the lock file cannot be opened.
+    holds the lock; the kernel releases the lock of a killed process. The last writer removes the lock file. If the file
+    system has no locks or the lock file cannot be opened, no leftovers are removed and no lock is held.
     """
     path = folder / WRITE_LOCK
     if _left(folder):
@@ -59,7 +59,7 @@ def _shared(path: Path) -> int | None:
     while (descriptor := _opened(path)) is not None:
         if _locked(descriptor, fcntl.LOCK_SH) and _is_file(path, descriptor):
             return descriptor
-        removed = not _is_file(path, descriptor)  # another writer ended in the meantime and removed it: try again
+        removed = not _is_file(path, descriptor)  # another writer ended in the meantime and removed the file: try again
         os.close(descriptor)
         if not removed:
             return None
@@ -79,7 +79,10 @@ def _is_file(path: Path, descriptor: int) -> bool:
 
 
 def _opened(path: Path) -> int | None:
-    """Return a descriptor of a lock file (read-only if another user owns it); None if it cannot be opened."""
+    """Return a descriptor of a lock file, which is created if missing; None if it cannot be opened.
+
+    The descriptor is read-only if this user must not write the file.
+    """
     for flags in (os.O_RDWR | os.O_CREAT, os.O_RDONLY):
         with suppress(OSError):
             return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)

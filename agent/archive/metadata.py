@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metadata of a run: parameters, command, exit code, nodes, quality."""
+"""The metadata of a run: parameters, command, exit code, nodes, and what disturbed the measurement."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from quipu.modeling.measurement_quality import RunQuality
 from .fingerprint import Fingerprint
 
 RESERVED = frozenset({"callpath", "rank", "thread"})
-"""Names of the key columns, which metrics must not use."""
+"""Names of key columns of the tables, which metrics must not have."""
 
 
 OTHERS_MATTER = 0.25
-"""Times count as disturbed if other programs use more than this number of processors; an idle system uses less.
+"""Times count as disturbed if other programs use at least this number of processors. An idle system uses less.
 
 benchmarks/quality_thresholds.py measures false alarms and misses with half and twice this number.
 """
@@ -30,7 +30,7 @@ Bytes = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 
 
 class NodeFacts(TypedDict, total=False):
-    """The keys of a node record that this module reads; the record of a node agent may contain further keys."""
+    """The known keys in the record that a node agent writes about its node. The record may contain further keys."""
 
     host: str
     ended: bool
@@ -45,7 +45,7 @@ class NodeFacts(TypedDict, total=False):
 
 
 class LauncherFacts(TypedDict, total=False):
-    """The keys of a launcher record that this module reads; the record may contain further keys."""
+    """The known keys of the record about the launcher that have a fixed type. The record contains further keys."""
 
     family: str
     version: str
@@ -55,15 +55,20 @@ class LauncherFacts(TypedDict, total=False):
 class RunMetadata:
     """Metadata of one repetition of one configuration.
 
-    - seconds, exit_code: None if the launching process was killed. exit_code is negative if a signal ended the launched
-      process, as in `subprocess`.
-    - processor_seconds: processor time of the launched processes that the launcher waited for.
-    - overhead: see overhead.totals.
+    - parameters: value by name. repetition: number from 1. started: time of the start (ISO 8601, UTC).
+    - seconds: elapsed time of the launch. exit_code: -N if signal N ended the launched process, as in `subprocess`.
+      Both are None if the process of Quipu that launched the program was killed.
+    - processor_seconds: processor time of the launched process and of all its descendants that were waited for.
+    - partial: whether data are missing. problems: texts that say which and why.
+    - ranks: number of ranks.
+    - launcher: facts about the launch. environment_added: variables that the run added to the environment.
+    - metrics: the measured metrics. nodes: one record for each node (`NodeFacts`).
+    - overhead: see `merge.overhead.totals`; empty if unknown.
     - rank_columns: whether the archive contains the values of each rank; otherwise only statistics over the ranks.
-    - grid: extents of the process grid, declared by the user or created by the program. periodic: for each dimension,
-      whether the first and the last rank are neighbours; empty if unknown.
+    - grid: extents of the Cartesian process grid, declared by the user or created by the program; empty if unknown.
+      periodic: for each dimension, whether the first and the last rank are neighbours; empty if unknown.
     - counters: the source of the hardware counters ("source") and its settings; "clock_hz": frequency of the time stamp
-      counter (Hz), if it measured the times.
+      counter (Hz), if this counter measured the times.
     - fingerprint: the conditions of the run; None in archives of earlier versions.
     - threads: largest number of concurrent threads of a rank; 1 in archives of earlier versions.
     - counts_only: only effort and communication were measured, without times (`quipu run --counts`).
@@ -100,21 +105,24 @@ class RunMetadata:
 
     @property
     def oversubscribed(self) -> bool:
-        """Return whether ranks and threads shared processors, so that times contain waiting (False if simulated)."""
+        """Return whether a node had more ranks times threads than processors, so that times contain waiting.
+
+        Always False for count-only runs and for simulated ranks.
+        """
         if self.counts_only or self.launcher.get("family") == "smpi":
             return False
         return any(self._needed(node) > _processors(node) for node in self.nodes)
 
     def _needed(self, node: Mapping[str, Any]) -> int:
-        """Return the number of processors for running all ranks of a node and their threads at the same time."""
+        """Return the number of processors needed to run all ranks of a node and their threads at the same time."""
         return len(node.get("ranks") or ()) * self.threads
 
     @property
     def others(self) -> float | None:
         """Return the mean number of processors that other programs used on the busiest node; None if unknown.
 
-        On the host of the launch this is the load minus the processor time of the launched processes. On other nodes
-        it is the load minus one processor per rank.
+        On the host of the launch, the number is the load minus the processor time of the launched processes. On other
+        nodes, it is the load minus one processor for each thread of each rank.
         """
         measured = self.launcher.get("others")
         found = [float(measured)] if isinstance(measured, int | float) and measured >= 0 else []
@@ -126,9 +134,9 @@ class RunMetadata:
 
     @property
     def loaded(self) -> bool:
-        """Return whether other programs used processors that the ranks needed, so that times contain waiting for them.
+        """Return whether other programs used processors that the ranks needed, so that times contain waiting.
 
-        Always False for simulated time: SimGrid reads the processor time of the simulating thread.
+        Always False for count-only runs, and for simulated ranks: SimGrid measures the processor time of its thread.
         """
         others = self.others
         if self.counts_only or others is None or others < OTHERS_MATTER or self.launcher.get("family") == "smpi":
@@ -137,7 +145,10 @@ class RunMetadata:
 
     @property
     def processors(self) -> tuple[int, int] | None:
-        """Return the number of processors that the run could use, and the number on its nodes; None if unknown."""
+        """Return the number of processors that the ranks and threads needed, and the number that they could use.
+
+        Both are sums over the nodes. Returns None if they are unknown.
+        """
         known = [(self._needed(node), _processors(node)) for node in self.nodes]
         if not known or any(math.isinf(available) for _, available in known):
             return None
@@ -145,7 +156,7 @@ class RunMetadata:
 
     @property
     def quality(self) -> RunQuality:
-        """Return the known disturbances of the run."""
+        """Return what is known about disturbances of the measurement."""
         simulated = self.ranks if self.launcher.get("family") == "smpi" else 0
         disturbed = self.others, self.oversubscribed, self.loaded
         return RunQuality(self.processors, *disturbed, simulated, self.simulated_by_effort, self.threads)
@@ -157,8 +168,11 @@ class RunMetadata:
 
 
 def _load_beyond(needed: int, node: Mapping[str, Any]) -> list[float]:
-    """Return the number of processors used on a node minus the needed ones; empty with fewer than two samples."""
-    # The first sample has no interval before it.
+    """Return, as a list, the mean number of busy processors of a node minus `needed`, at least 0.
+
+    The list is empty if the node has fewer than two samples of its load.
+    """
+    # A sample is a mean over the interval since the last sample, so the first sample is not valid.
     samples = [sample for sample in node.get("samples") or () if isinstance(sample, dict)][1:]
     percents = [sample.get("cpu_percent") for sample in samples]
     known = [float(percent) for percent in percents if isinstance(percent, int | float)]
@@ -169,14 +183,17 @@ def _load_beyond(needed: int, node: Mapping[str, Any]) -> list[float]:
 
 
 def _processors(node: Mapping[str, Any]) -> float:
-    """Return the number of processors that the ranks of a node could use: the bound ones if known for all ranks."""
+    """Return the number of processors that the ranks of a node could use, inf if unknown.
+
+    If the binding of all ranks is known, only the processors to which they are bound count.
+    """
     bound = [rank.get("bound") for rank in node.get("ranks") or ()]
     allowed = {cpu for own in bound for cpu in own or ()}
     return min(len(allowed) if all(bound) and bound else math.inf, node.get("cpus") or math.inf)
 
 
 def configuration_name(parameters: Mapping[str, float]) -> str:
-    """Return the name of a configuration as in folder names: "p=4,n=100000"; "run" if there are no parameters.
+    """Return the name of a configuration for folder names, such as "p=4,n=100000"; "run" if there are no parameters.
 
     Raises MeasurementError for an invalid name of a parameter, because the name becomes part of a path.
     """
@@ -186,5 +203,5 @@ def configuration_name(parameters: Mapping[str, float]) -> str:
 
 
 def number_text(value: float) -> str:
-    """Return a parameter value as text: whole numbers without a fraction."""
+    """Return the value of a parameter as text; whole numbers have no decimal point."""
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The uncompressed size of a Parquet file according to the headers of its pages; its footer may be wrong.
+"""Compute the uncompressed size of a Parquet file from the headers of its pages, before it is decompressed.
 
+The sizes in the footer of the file may be wrong, so that they do not protect against files that need too much memory.
 The headers are structures of Thrift's compact protocol (https://github.com/apache/parquet-format, parquet.thrift).
 """
 
@@ -13,19 +14,21 @@ from quipu.modeling.limits import Reading
 
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
 _INTEGERS = frozenset((_I16, _I32, _I64))
-# Numbers of fields in a page header: uncompressed size, compressed size, and the headers of data pages, dictionary
-# pages and data pages of version 2. For each of these three: the number of its field with the encoding.
+# Numbers of fields in a page header: uncompressed size, compressed size, and the three special headers (of data pages,
+# dictionary pages, and data pages of version 2). _KINDS: special header → number of its field with the encoding.
 _UNPACKED, _PACKED, _KINDS = 2, 3, {5: 2, 7: 2, 8: 4}
-# PLAIN, PLAIN_DICTIONARY, RLE, BIT_PACKED, RLE_DICTIONARY: for other encodings the header does not give the size.
+# PLAIN, PLAIN_DICTIONARY, RLE, BIT_PACKED, RLE_DICTIONARY. With other encodings, values may need more memory than the
+# uncompressed size in the header.
 _ENCODINGS = frozenset((0, 2, 3, 4, 8))
 _LONGEST_HEADER = 1 << 16
 _DEEPEST = 8
 
 
 def count_pages(file: BinaryIO, metadata: Any, columns: Collection[str], cost: Reading) -> None:
-    """Add the uncompressed size of the pages of some columns to a cost.
+    """Add the uncompressed size (bytes) of the pages of some columns to a cost.
 
-    metadata: the footer as read by pyarrow. Raises ValueError for a page that is not safe to decompress.
+    metadata: the footer as read by pyarrow. Raises ValueError for a page that is not safe to decompress, IndexError for
+    a truncated header, and the error of `cost` if the limit is exceeded.
     """
     for group in range(metadata.num_row_groups):
         row_group = metadata.row_group(group)
@@ -54,14 +57,17 @@ def _count_column(file: BinaryIO, begin: int, end: int, cost: Reading) -> None:
 
 
 class _Header:
-    """A Thrift structure at the beginning of some bytes. place: its end. Raises IndexError if bytes are missing."""
+    """A reader of a Thrift structure at the beginning of some bytes.
+
+    place: index of the next byte to read. Raises IndexError if bytes are missing, ValueError for an invalid structure.
+    """
 
     def __init__(self, content: bytes) -> None:
         self.content = content
         self.place = 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Return the fields by number: integers and structures; None for fields of other types."""
+        """Return the fields by number. Values are integers and structures (dicts); None for fields of other types."""
         if depth > _DEEPEST:
             raise ValueError("nested too deep")
         fields: dict[int, Any] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read run archives (a folder of Parquet tables and run.json), with checks of all content."""
+"""Read run archives. An archive is a folder of Parquet tables and run.json; all content is checked."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _TABLES = [f"{name}.parquet" for name in ("sketches", "regions", "callpaths", "v
 
 
 def read_archive(path: Path | str, values: bool = True) -> RunArchive:
-    """Read a run archive. If `values` is false, read only the call tree and the statistics.
+    """Read a run archive. values: whether to read the values of each rank; if not, `RunArchive.values` is None.
 
-    The archive of a run with many ranks contains only statistics: then `values` is None, and the statistics have
-    sketches. Raises FormatError with the path of a file that is missing, truncated, damaged (wrong checksum), of
-    another program or of another schema version.
+    The archive of a run with many ranks contains only statistics over the ranks: then `RunArchive.values` is None, too,
+    and the statistics have sketches. Raises FormatError with the path of a file that is missing, truncated, damaged
+    (wrong checksum), of another program or of another schema version.
     """
     path = Path(path)
     if not is_archive(path):
@@ -48,9 +48,9 @@ def read_archive(path: Path | str, values: bool = True) -> RunArchive:
 
 
 def read_metric(archive: RunArchive, name: str) -> RunValues:
-    """Read the values of one metric of each rank, for an archive that was read without values.
+    """Read the values of one metric on each rank, for an archive that was read without values.
 
-    Raises FormatError if they are damaged.
+    Raises FormatError if the table is missing or damaged, KeyError for an unknown metric.
     """
     check_files(archive.path, ["values.parquet"])
     metadata = replace(archive.metadata, metrics=(archive.metrics[name],))
@@ -59,7 +59,7 @@ def read_metric(archive: RunArchive, name: str) -> RunValues:
 
 
 def read_metadata(path: Path) -> RunMetadata:
-    """Read only the run.json of an archive."""
+    """Read only the run.json of the archive `path`. Raises FormatError if it is missing or damaged."""
     is_there(path / "run.json")
     check_files(path, ["run.json"])
     return from_json(path / "run.json", read_json(path / "run.json"))
@@ -88,7 +88,7 @@ def _read_tree(path: Path) -> CallTree:
     except ModelingError as error:
         raise FormatError(path / "callpaths.parquet", str(error)) from error
     with reading(path / "callpaths.parquet") as cost:
-        cost.check_depth(int(tree.depth.max(initial=0)))  # the names of nested call paths need memory of order depth²
+        cost.check_depth(int(tree.depth.max(initial=0)))  # names of call paths need memory proportional to depth²
     return tree
 
 

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RunValues:
-    """Exclusive values per call path, rank and thread: one row per combination that occurs.
+    """Exclusive values per call path, rank and thread, with one row for each combination that occurs.
 
-    callpath, rank, thread: int64 of shape (rows,); metrics: name → (rows,), float64 seconds or int64.
+    callpath, rank, thread: int64 of shape (rows,). metrics: name → array of shape (rows,), float64 for metrics in
+    seconds, otherwise int64.
     """
 
     callpath: IntArray
@@ -38,14 +39,15 @@ class RunValues:
 
 @dataclass(frozen=True, eq=False)
 class RankStatistics:
-    """One metric over the ranks of a run, per call path; every array has shape (call paths,).
+    """Statistics of one metric over the ranks of a run, per call path; every array has shape (call paths,).
 
-    The threads of a rank are combined first. A rank without the call path counts as 0. A rank with an unknown value
+    The threads of a rank are combined first. A rank without the call path has the value 0. A rank with an unknown value
     (NaN) is left out.
 
     - ranks: the number of ranks with the call path.
-    - std: standard deviation of the population.
-    - min_rank, max_rank: the lowest ranks with the smallest and the largest value; -1 if no value is known.
+    - sum, min, max, mean, std: in the unit of the metric. std: standard deviation of the population (divisor: ranks).
+    - min_rank, max_rank: the ranks with the smallest and the largest value, the first of equal ones; -1 if no value is
+      known.
     - sketches: the distribution over the ranks; None if the archive contains the values of all ranks.
     """
 
@@ -60,10 +62,10 @@ class RankStatistics:
     sketches: Sketches | None = None
 
     def quantile(self, q: float) -> FloatArray:
-        """Return the q-quantile over the ranks, shape (call paths,); NaN where no value is known.
+        """Return the q-quantile (0 <= q <= 1) over the ranks, shape (call paths,); NaN where no value is known.
 
-        The relative error is at most 2^(level - 5), with the level of the sketch. Raises ModelingError if there are no
-        sketches.
+        The relative error is at most 2^(level - 5), where level is the level of the sketch (`Sketches`). Raises
+        ModelingError if there are no sketches.
         """
         if self.sketches is None:
             raise ModelingError(
@@ -74,9 +76,9 @@ class RankStatistics:
 
 @dataclass(frozen=True)
 class SourceLine:
-    """A source line and the function that contains it in the source, even if it was inlined into another function.
+    """A source line, and the function that contains this line in the source (not the function it was inlined into).
 
-    function: display name. name: linker name. line: 0 if unknown.
+    function: display name of the function. name: its linker name. file: path. line: number from 1, 0 if unknown.
     """
 
     function: str
@@ -89,7 +91,8 @@ class SourceLine:
 class SourceEffort:
     """Exclusive effort of source lines by call path, summed over ranks and threads.
 
-    callpath, line (index into `lines`): int64 of shape (rows,), sorted, each pair once. metrics: name → int64 (rows,).
+    - callpath, line (index into `lines`): int64 of shape (rows,), sorted by call path and line, each pair once.
+    - metrics: name → int64 of shape (rows,).
     """
 
     callpath: IntArray
@@ -100,10 +103,10 @@ class SourceEffort:
 
 @dataclass(frozen=True)
 class CountClass:
-    """Blocks of one function that are always executed equally often, such as the body of a loop or a side of a branch.
+    """Basic blocks of one function that are always executed equally often, such as the body of a loop.
 
-    within: index of the enclosing class, -1: none. depth: number of enclosing loops in the function. calls: linker
-    names of the functions that the blocks call, in order.
+    within: index of the enclosing class (for example, of the enclosing loop), -1 if there is none. depth: number of
+    enclosing loops in the function. calls: linker names of the functions that the blocks call, in order.
     """
 
     within: int
@@ -113,14 +116,17 @@ class CountClass:
 
 @dataclass(frozen=True, eq=False)
 class ClassCounts:
-    """Execution counts of each class on each call path, and the effort of one execution.
+    """The number of executions of each class on each call path, and the effort of one execution.
 
-    - callpath, number (index into `classes`), total (sum over ranks and threads), lowest and highest (over ranks):
-      int64 of shape (rows,), sorted by call path and class, each pair once. A rank without the call path counts as 0.
-    - place_class (index into `classes`), place_line (index into `lines`): int64 of shape (places,), sorted by class.
-    - effort: name of a metric → int64 (places,): the effort of one execution of the class at this line.
+    - callpath, number, total, lowest, highest: int64 of shape (rows,), sorted by call path and class, each pair once.
+      number: index into `classes`. total: executions, summed over ranks and threads. lowest, highest: smallest and
+      largest number of executions of a rank; a rank without the call path counts as 0.
+    - place_class (index into `classes`), place_line (index into `lines`): int64 of shape (places,), sorted by class. A
+      place is a source line with blocks of the class.
+    - effort: name of a metric → int64 of shape (places,): the part of the effort of one execution of the class that
+      belongs to this line.
 
-    The effort of a call path is the sum of total × effort, modulo 2^64.
+    The effort of a call path is the sum of total × effort over its classes and their places, modulo 2^64.
     """
 
     callpath: IntArray
@@ -135,7 +141,7 @@ class ClassCounts:
     effort: Mapping[str, NDArray[np.int64]]
 
     def source(self) -> SourceEffort:
-        """Return the effort of source lines."""
+        """Return the effort of source lines by call path; lines without effort are left out."""
         first = np.searchsorted(self.place_class, self.number)
         length = np.searchsorted(self.place_class, self.number + 1) - first
         row = np.repeat(np.arange(length.size), length)
@@ -160,9 +166,9 @@ class ClassCounts:
 class CommunicationMatrix:
     """Messages and one-sided transfers between ranks, without collective operations.
 
-    sender, receiver, bytes, messages: int64 of shape (pairs,), sorted by sender and receiver, each pair once. A sender
-    or receiver of -1 is a rank of another MPI_COMM_WORLD, or one of the partners beyond the limit that a rank records
-    separately.
+    sender, receiver, bytes, messages: int64 of shape (pairs,), sorted by sender and receiver, each pair once. -1 as
+    sender or receiver stands for ranks of another MPI_COMM_WORLD, and for the partners of a rank beyond the number that
+    it records separately.
     """
 
     sender: IntArray
@@ -173,14 +179,15 @@ class CommunicationMatrix:
 
 @dataclass(frozen=True, eq=False)
 class IterationTable:
-    """Iterations of phases that the program marked: one row per phase, span of iterations and metric.
+    """Values of the iterations of phases (loops that the program marked, such as the time loop).
 
-    All arrays have shape (rows,); the spans of a phase are in the order of the run.
+    Each row belongs to one phase, one span of consecutive iterations, and one metric. All arrays have shape (rows,).
+    The spans of a phase are in the order of the run.
 
     - first, last: numbers of the first and the last iteration of the span, as given by the program.
-    - iterations: the largest number of iterations of a rank in the span.
-    - ranks: the number of ranks with iterations in the span.
-    - mean, max: inclusive value of one iteration, over the ranks (seconds, or the unit of the metric).
+    - iterations: largest number of iterations of a rank in the span.
+    - ranks: number of ranks with iterations in the span.
+    - mean, max: mean and maximum over the ranks of the inclusive value of one iteration, in the unit of the metric.
     """
 
     phase: list[str]
@@ -195,15 +202,16 @@ class IterationTable:
 
 @dataclass(frozen=True, eq=False)
 class DelayTable:
-    """Waiting time in an operation that a call path of a late rank or thread caused, summed over all that waited.
+    """Waiting times, by the operation that waited and the late thread that caused the waiting.
 
     Ranks wait in MPI operations; threads of a rank wait in OpenMP barriers. All arrays have shape (rows,) and are
-    sorted; each combination of operation, cause, rank and thread occurs once. Waiting without an attributed cause is
-    not contained.
+    sorted; each combination of operation, cause, rank and thread occurs once. The table does not contain waiting
+    without a known late thread.
 
-    - operation: the call path in which others waited. cause: the call path of the late thread, -1 if none was found.
+    - operation: the call path in which other ranks or threads waited.
+    - cause: the call path in which the late thread was late; -1 if no call path was found.
     - rank, thread: the late thread.
-    - seconds: waiting time.
+    - seconds: waiting time, summed over all ranks or threads that waited.
     """
 
     operation: IntArray
@@ -215,7 +223,12 @@ class DelayTable:
 
 @dataclass(frozen=True)
 class RankRecord:
-    """One rank of a run. state: "ended", "flushed" (unfinished), "running" (killed before its end) or "no profile"."""
+    """One rank of a run.
+
+    affinity: the processors to which it was bound, as text. max_rss_bytes: peak memory. voluntary_switches,
+    involuntary_switches: numbers of context switches. state: the state of its profile: "ended", "flushed" (written
+    before the end of the process), "running" (the process was killed) or "no profile".
+    """
 
     rank: int
     host: str = ""
@@ -231,9 +244,11 @@ class RankRecord:
 class RunArchive:
     """One run, either read from an archive or to be written.
 
-    values: None if only the statistics were read, or if the archive contains no values (`metadata.rank_columns`).
-    classes, communication, iterations, delays: only for writing; `read_classes`, `read_communication`,
-    `read_iterations` and `read_delays` read these tables.
+    - values: None if only the statistics were read, or if the archive contains no values of single ranks
+      (`metadata.rank_columns`).
+    - statistics: by name of the metric.
+    - classes, communication, iterations, delays: only set in an archive to be written. Of a stored archive, read them
+      with `read_classes`, `read_communication`, `read_iterations` and `read_delays`.
     """
 
     metadata: RunMetadata
@@ -255,8 +270,8 @@ class RunArchive:
     def frame(self, *metrics: str) -> pandas.DataFrame:
         """Return a table of exclusive values with one column per metric (default: all metrics).
 
-        The index is call path, rank and thread, with the call paths from `tree.unique_labels`. Raises ModelingError for
-        an unknown metric and for a run with statistics only, EnvironmentProblem without pandas.
+        The index is call path (text, from `tree.unique_labels`), rank and thread. Raises ModelingError for an unknown
+        metric and for an archive without values of single ranks, EnvironmentProblem without pandas.
         """
         if self.values is None:
             raise ModelingError(f"{self.path} has statistics over ranks only: use statistics_frame(METRIC)")
@@ -266,7 +281,7 @@ class RunArchive:
         return data_frame(index, {name: self.values.metrics[name] for name in chosen})
 
     def statistics_frame(self, metric: str) -> pandas.DataFrame:
-        """Return the statistics of a metric over ranks (`RankStatistics`) as columns, indexed by call path.
+        """Return the statistics of a metric over the ranks (`RankStatistics`) as columns, indexed by call path.
 
         Raises ModelingError for an unknown metric, EnvironmentProblem without pandas.
         """

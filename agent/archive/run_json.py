@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RunMetadata as JSON: run.json of an archive, launch.json of a raw folder."""
+"""Read and write RunMetadata as JSON: run.json of an archive, launch.json of a raw folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _METRIC = tuple(entry.name for entry in fields(Metric))
 
 @dataclass(frozen=True)
 class _Facts:
-    """The fields of run.json that need a conversion of types."""
+    """The fields of run.json whose content `RunMetadata` does not check (it declares them as Any)."""
 
     launcher: LauncherFacts = field(default_factory=LauncherFacts)
     nodes: tuple[NodeFacts, ...] = ()
@@ -39,7 +39,7 @@ def to_json(metadata: RunMetadata, format_name: str = RUN_FORMAT) -> dict[str, A
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file. Raises FormatError if it is not a JSON object or exceeds the limits."""
+    """Return the JSON object in a file. Raises FormatError if it contains no JSON object or exceeds the limits."""
     with reading_file(path) as raw:
         check_document(raw)
         try:
@@ -52,15 +52,15 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, content: Mapping[str, Any], durable: bool = False) -> None:
-    """Write a JSON file with `write_text`."""
+    """Write a JSON file with `write_text`. Raises OSError."""
     write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n", durable)
 
 
 def write_text(path: Path, text: str, durable: bool = False) -> None:
     """Write a text file by atomic replacement, so that no reader sees an incomplete file.
 
-    Bytes of file names that are not UTF-8 (os.fsdecode) are written as JSON escapes and restored by the reader.
-    durable: also wait until the file is on the disk.
+    Bytes of file names that are not UTF-8 (surrogates of os.fsdecode) are written as JSON escapes, which JSON readers
+    restore. durable: also wait until the file is on the disk. Raises OSError.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -76,7 +76,7 @@ def write_text(path: Path, text: str, durable: bool = False) -> None:
 
 
 def from_json(path: Path, content: Mapping[str, Any], format_name: str = RUN_FORMAT) -> RunMetadata:
-    """Return the metadata in a JSON object read from `path`. Raises FormatError with the name of a wrong key."""
+    """Return the metadata in a JSON object that was read from `path`. Raises FormatError with the wrong key."""
     if content.get("format") != format_name:
         raise FormatError(path, f'is not a file of this kind: "format" should be "{format_name}"')
     if content.get("schema") != SCHEMA:
@@ -99,5 +99,5 @@ def from_json(path: Path, content: Mapping[str, Any], format_name: str = RUN_FOR
 
 
 def has_no_times(metrics: Collection[Metric]) -> bool:
-    """Return whether these are the metrics of a run without times."""
+    """Return whether these are the metrics of a count-only run: some metrics, but no "time"."""
     return bool(metrics) and all(metric.name != "time" for metric in metrics)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantiles of many distributions at once, from merged histograms (mpi_wrap/native/reduction/cells.c).
+"""Compute quantiles of many distributions at once, from histograms that ranks merged (reduction/cells.c in mpi_wrap).
 
-The bucket of a value is the leading bits of the double: bits >> (47 + level), which gives 32 buckets per power of two
-at level 0. If a distribution uses more than `MOST_BUCKETS` buckets, its level increases by one and each pair of
-neighbouring buckets is merged. The final level is the lowest one with space for all values, and does not depend on the
-order of merging. Source: I. Epicoco et al., "UDDSketch: accurate tracking of quantiles in data streams", IEEE Access 8
-(2020), section III, with leading bits instead of logarithms.
+The number of the bucket of a value consists of the leading bits of the double: bits >> (47 + level). Level 0 has 32
+buckets per power of two. If a distribution uses more than `MOST_BUCKETS` buckets, its level increases by one, which
+merges each pair of neighbouring buckets. The final level is the lowest level at which `MOST_BUCKETS` buckets suffice.
+It does not depend on the order of merging. Source: I. Epicoco et al., "UDDSketch: accurate tracking of quantiles in
+data streams", IEEE Access 8 (2020), section III, with leading bits instead of logarithms.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _SHIFT = 47
 
 @dataclass(frozen=True, eq=False)
 class Sketches:
-    """Histograms of several cells (distributions).
+    """Histograms of several cells. A cell is one distribution: the values of one call path on all ranks.
 
-    level: int64 of shape (cells,). cell, bucket, count: int64 of shape (buckets in use,), by cell and bucket ascending.
+    - level: int64 of shape (cells,).
+    - cell, bucket, count: int64 of shape (buckets in use,), sorted by cell and bucket. count: number of values.
     """
 
     level: IntArray
@@ -34,13 +35,14 @@ class Sketches:
 
     @property
     def cells(self) -> int:
-        """Number of distributions."""
+        """Return the number of cells."""
         return int(self.level.size)
 
     def quantile(self, q: float, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Return the q-quantile (0 <= q <= 1) of each cell, linearly interpolated in a bucket; NaN for empty cells.
+        """Return the q-quantile (0 <= q <= 1) of each cell, shape (cells,), linearly interpolated within a bucket.
 
-        low, high: smallest and largest value of each cell; the result is clipped to them.
+        low, high: smallest and largest value of each cell, shape (cells,); the result is clipped to this range. The
+        result is NaN for cells without values.
         """
         starts = np.searchsorted(self.cell, np.arange(self.cells + 1))
         cumulative = np.concatenate(([0], np.cumsum(self.count)))
@@ -61,7 +63,7 @@ class Sketches:
 
 
 def _value(bucket: IntArray, shift: IntArray) -> FloatArray:
-    """Return the smallest double of a bucket."""
+    """Return the smallest double of each bucket, at most the largest finite double. shift: 47 + level of the cell."""
     largest = np.int64(np.array(np.finfo(np.float64).max).view(np.int64))
     bits = np.where(bucket >= (largest >> shift) + 1, largest, bucket << shift)
     return bits.view(np.float64)

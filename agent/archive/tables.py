@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet tables of run archives: durable writing, and reading with checks."""
+"""Write Parquet tables of run archives durably, and read them with checks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TYPES = {
     "float64": pa.float64(),
     "str": pa.string(),
 }
-# Bytes of memory per row: the value in the table, and its copy for the reader (int64, float64, or an index).
+# Bytes of memory per row when a column is read: the value in the Arrow table, and its copy for the caller.
 _BYTES = {"int8": 9, "int32": 12, "int64": 16, "float64": 16, "str": 20}
 REMEDY = "restore it from a copy, merge the raw folder again if it still exists, or measure again"
 
@@ -37,13 +37,13 @@ def write_table(path: Path, columns: Mapping[str, tuple[str, Column]]) -> None:
     Raises OSError, and ValueError for a number that the type of its column cannot hold.
     """
     arrays = [_array(kind, values) for kind, values in columns.values()]
-    with path.open("wb") as file:  # Arrow opens only paths that are valid UTF-8
+    with path.open("wb") as file:  # opened here, because Arrow opens only paths that are valid UTF-8
         pq.write_table(pa.Table.from_arrays(arrays, [*columns]), file, compression="zstd", write_page_checksum=True)
     fsync(path)
 
 
 def _array(kind: str, values: Column) -> Any:
-    """Return a column without `pa.array` and `pa.table`, which import pandas if it is installed (0.25 s)."""
+    """Return an Arrow column. The code avoids `pa.array`, which imports pandas if it is installed (0.25 s)."""
     if kind == "str":
         texts = [str(text).encode() for text in values]
         ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
@@ -60,7 +60,7 @@ def _array(kind: str, values: Column) -> Any:
 
 
 def fsync(path: Path) -> None:
-    """Wait until a file or folder is on the disk."""
+    """Wait until the content of a file or folder is on the disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -69,12 +69,12 @@ def fsync(path: Path) -> None:
 
 
 class TableReader:
-    """One Parquet table of an archive, with checks before use. Raises FormatError with the path for each defect."""
+    """One Parquet table of an archive, checked before use. The methods raise FormatError with the path for a defect."""
 
     def __init__(self, path: Path, columns: Mapping[str, str], content: bool = True) -> None:
-        """Open the table and check that it has these columns (name → type name) without nulls.
+        """Read the table and check that it has these columns (name → type name) without missing values.
 
-        Without `content` only the footer is read, which detects a truncated file; the table then appears empty.
+        content: if false, read only the footer, which detects a truncated file; the table then has no rows.
         """
         self.path = path
         texts = [name for name, kind in columns.items() if kind == "str"]
@@ -83,8 +83,8 @@ class TableReader:
             with (
                 open(path, "rb", opener=without_waiting) as raw,
                 reading(path, size) as cost,
-                # read_dictionary: store repeated texts once. No threads and no pre_buffer: a thread of Arrow that still
-                # releases its part of `raw` at the end of the interpreter aborts the process.
+                # read_dictionary: repeated texts are stored once. use_threads and pre_buffer are off: a thread of Arrow
+                # that still uses `raw` when the interpreter ends would abort the process.
                 pq.ParquetFile(raw, read_dictionary=texts, page_checksum_verification=True, pre_buffer=False) as file,
             ):
                 self._check_types(file.schema_arrow, columns)
@@ -118,7 +118,7 @@ class TableReader:
                 )
 
     def integers(self, name: str, lowest: int | None = None, below: int | None = None) -> NDArray[np.int64]:
-        """Return an integer column as int64, all values in [lowest, below)."""
+        """Return an integer column as int64, shape (rows,). Raises FormatError for a value outside [lowest, below)."""
         column = self._numbers(name, np.int64)
         if column.size and lowest is not None and int(column.min()) < lowest:
             raise FormatError(self.path, f"column {name} holds {int(column.min())}, less than {lowest}; {REMEDY}")
@@ -127,15 +127,15 @@ class TableReader:
         return column
 
     def floats(self, name: str) -> NDArray[np.float64]:
-        """Return a float column."""
+        """Return a float column as float64, shape (rows,)."""
         return self._numbers(name, np.float64)
 
     def _numbers(self, name: str, dtype: Any) -> NDArray[Any]:
-        """Return a column of numbers without `to_numpy`, which imports pandas if it is installed (0.25 s)."""
+        """Return a column of numbers. The code avoids `to_numpy`, which imports pandas if it is installed (0.25 s)."""
         return concatenated(map(np.from_dlpack, self._table.column(name).chunks), dtype)
 
     def texts(self, name: str) -> list[str]:
-        """Return a text column."""
+        """Return a text column. Raises FormatError if a text is not UTF-8."""
         column: list[str] = []
         try:
             for chunk in self._table.column(name).chunks:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write run archives. An archive gets its name only when it is complete on disk, and is never overwritten."""
+"""Write run archives. An archive gets its final name only when it is complete on the disk, and is never overwritten."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from .run_json import to_json, write_json
 from .tables import Column, concatenated, fsync, write_table
 
 _NAMED = 40
-"""Largest number of characters of the run's name in the name of its temporary folder (file names have a limit)."""
+"""Largest number of characters of the name of the run in the name of its temporary folder. File systems limit names."""
 
 
 def write_archive(archive: RunArchive, folder: Path) -> RunArchive:
     """Write a run into an experiment folder with the next free repetition number, and return the stored run.
 
-    The name is `p=4,n=100000.r1`, with the first free number from `metadata.repetition` on. The function writes a
-    temporary folder and renames it when all files are on the disk. Concurrent runs therefore never overwrite each
-    other, and no reader sees an incomplete archive. Raises OSError after removing the temporary folder. The next writer
-    removes the temporary folder of a killed process.
+    The name of its folder is, for example, `p=4,n=100000.r1`, with the first free number from `metadata.repetition` on.
+    The function writes a temporary folder and renames it when all files are on the disk. Concurrent runs therefore
+    never overwrite each other, and no reader sees an incomplete archive. If writing fails, the function removes the
+    temporary folder and raises OSError. The next writer removes the temporary folder of a killed process.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with writing(folder):
@@ -66,7 +66,7 @@ def _written(archive: RunArchive, folder: Path) -> RunArchive:
 
 
 def _rename(temporary: Path, target: Path) -> bool:
-    """Give the folder its name; False if another run took the name meanwhile."""
+    """Rename the folder; return False if another run took the name in the meantime. Raises OSError."""
     try:
         temporary.rename(target)
     except OSError as error:
@@ -136,7 +136,7 @@ def _write_tables(archive: RunArchive, folder: Path) -> None:
 
 
 def _sketch_table(names: list[str], statistics: list[RankStatistics]) -> dict[str, tuple[str, Column]]:
-    """Return a table with one row per call path, metric and used bucket."""
+    """Return the columns of sketches.parquet: one row per metric, call path and bucket in use."""
     known = [(name, entry.sketches) for name, entry in zip(names, statistics, strict=True) if entry.sketches]
     pieces: dict[str, list[IntArray]] = {
         "callpath": [sketches.cell for _, sketches in known],
