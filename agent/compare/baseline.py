@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Baselines: the effort of an experiment in one JSON file, small enough for the repository of the sources.
+"""Baselines: the effort of an experiment in one JSON file that is small enough to be stored with the sources.
 
-{"format": "quipu-baseline", "schema": 1, "name", "parameters", "points", "over_ranks", "metrics", "regions",
-"callpaths", "values", "lines"}.
+The JSON object has "format": "quipu-baseline", "schema": 1, and the keys "name", "parameters", "points", "over_ranks",
+"metrics", "regions", "callpaths", "values" and "lines".
 
-"values" contains for each metric one entry per call path: null if it is 0 everywhere, otherwise one element per
-configuration. An element is a number, [minimum, maximum] if repetitions differ, or null if not measured. "lines"
-contains the effort of source lines by configuration.
+"values" contains, for each metric, one entry per call path. An entry is null if the metric is 0 at all configurations,
+otherwise a list with one element per configuration. An element is a number, [minimum, maximum] if repetitions differ,
+or null if the value was not measured. "lines" contains the effort of source lines by configuration.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BEGINNING = re.compile(rf'\s*\{{\s*"format": *"{FORMAT}"')
 
 
 def to_baseline(side: Side) -> dict[str, Any]:
-    """Return the effort of a side as JSON data; costs, such as time, are left out."""
+    """Return the effort of a side as a JSON object. Costs, such as time, are left out."""
     data = side.experiment
     metrics = [name for name in data.values if data.metrics[name].is_effort]
     return {
@@ -120,7 +120,7 @@ class _Document:
 
 
 def is_baseline(path: Path) -> bool:
-    """Return whether a file is a baseline according to its format field. Raises FormatError if it cannot be read."""
+    """Return whether a file begins like a baseline. Raises FormatError if the file cannot be read."""
     try:
         with path.open("rb") as file:
             return is_text_of_baseline(file.read(200).decode("utf-8", "replace"))
@@ -129,12 +129,12 @@ def is_baseline(path: Path) -> bool:
 
 
 def is_text_of_baseline(text: str) -> bool:
-    """Return whether a text begins like a baseline."""
+    """Return whether a text begins with the "format" key of a baseline."""
     return _BEGINNING.match(text) is not None
 
 
 def from_baseline(data: Mapping[str, Any], source: Path) -> Side:
-    """Return the side from the data of `to_baseline`. Raises FormatError with `source` and the reason."""
+    """Return the side from the JSON object of a baseline. Raises FormatError with the file `source` and the reason."""
     if data.get("format") != FORMAT:
         raise FormatError(source, f'is not a baseline: "format" is {data.get("format")!r}, not "{FORMAT}"')
     if data.get("schema") != SCHEMA:
@@ -169,7 +169,10 @@ def from_baseline(data: Mapping[str, Any], source: Path) -> Side:
 
 
 def _values(entry: list[_Value] | None, configurations: int, source: Path, metric: str) -> FloatArray:
-    """Return the minimum and maximum of each configuration, shape (configurations, 2)."""
+    """Return the minimum and maximum of each configuration, shape (configurations, 2); NaN if not measured.
+
+    Raises FormatError with `source` if `entry` has another form.
+    """
     if entry is None:
         return np.zeros((configurations, 2))
     pairs = [[math.nan] * 2 if one is None else one if isinstance(one, list) else [one, one] for one in entry]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the functions and source lines that cause a difference or a growth."""
+"""Find the functions and source lines that cause a difference between two measurements, or a growth."""
 
 from __future__ import annotations
 
@@ -36,7 +36,11 @@ class PairLines:
             self._lines = known[0], known[1]
 
     def changes(self, key: Key, metric: str) -> list[tuple[Function, LineChange, float, float]]:
-        """Return the lines of a call path that changed, with the metric before and after, the largest change first."""
+        """Return the lines of a call path whose value of a metric changed, the largest changes first.
+
+        Each result is (function, line, value before, value after). At most `_MOST_LINES` are returned; none if lines
+        are not known on both sides.
+        """
         if self._lines is None or metric not in self._lines[0].metrics:
             return []
         old, new = self._lines
@@ -68,7 +72,11 @@ class PairLines:
 
 
 def changed(pair: Pair, outcome: Outcome, inclusive: bool) -> tuple[Cause, ...]:
-    """Return the functions below a call path, and their lines, that differ most from the baseline."""
+    """Return the functions, and their lines, that differ most from the baseline.
+
+    outcome: result of the check of one call path. inclusive: also consider all call paths below it. The comparison is
+    made at the point of the outcome, or at the point with the largest difference.
+    """
     metric = outcome.expectation.metric
     old, new = (mean_over_repetitions(side.values[metric]) for side in (pair.before, pair.after))
     nodes = _below(pair.after.tree, outcome.path) if inclusive else (outcome.path,)
@@ -96,7 +104,11 @@ def changed(pair: Pair, outcome: Outcome, inclusive: bool) -> tuple[Cause, ...]:
 
 
 def carried(outcome: Outcome, analysis: Analysis, side: Side, inclusive: bool) -> tuple[Cause, ...]:
-    """Return the functions below a call path that grow fastest, and the lines with most of their effort."""
+    """Return the functions whose models grow faster than expected, and the lines with most of their effort.
+
+    outcome: result of the check of one call path, whose expectation is a growth. inclusive: also consider all call
+    paths below it.
+    """
     metric = outcome.expectation.metric
     tree, entries = analysis.tree, analysis.models(metric)
     nodes = _below(tree, outcome.path) if inclusive else (outcome.path,)
@@ -119,7 +131,7 @@ def carried(outcome: Outcome, analysis: Analysis, side: Side, inclusive: bool) -
 
 
 def _heaviest(side: Side, key: Key, metric: str) -> list[Cause]:
-    """Return the lines of a call path with most of a metric at the last configuration."""
+    """Return the lines of a call path with the largest shares of a metric at the last configuration."""
     kept = side.run_lines(tuple(side.experiment.points[-1].tolist()))
     lines = None if kept is None else kept.lines()
     if lines is None or metric not in lines.metrics:
@@ -156,7 +168,7 @@ def _place(name: str, file: str, line: int) -> str:
 
 
 def _line(function: Function, change: LineChange) -> str:
-    """Return the location of a changed line; its old location if the line was removed or moved."""
+    """Return the location of a changed line as text, with its old location if the line was removed or moved."""
     if not change.line:
         return f"{_place(function.display, function.file, change.old_line)}, which was removed"
     moved = f", line {change.old_line} before" if change.old_line not in (0, change.line) else ""

@@ -29,10 +29,11 @@ from .sides import Pair, Side, paired
 
 
 def check(file: ExpectationsFile, side: Side, baseline: Side | None) -> list[CheckResult]:
-    """Return one result for each expectation and each of its call paths, in the order of the file.
+    """Return one result for each expectation and each call path that it matches, in the order of the file.
 
-    Raises FormatError for an expectation that is not possible for this experiment, UsageError if a baseline is needed
-    and missing, MeasurementError if experiment and baseline have no common configuration.
+    side: the experiment to check. baseline: None if there is none. Raises FormatError for an expectation that does not
+    fit the experiment, UsageError if an expectation needs a baseline and there is none, MeasurementError if experiment
+    and baseline have no common configuration.
     """
     if file.needs_baseline and baseline is None:
         raise UsageError(
@@ -46,7 +47,10 @@ def check(file: ExpectationsFile, side: Side, baseline: Side | None) -> list[Che
 
 
 def _results(file: ExpectationsFile, checker: _Checker, one: Expectation) -> list[CheckResult]:
-    """Return the results of one expectation. Raises FormatError with the file if a bound has no value at a point."""
+    """Return the results of one expectation.
+
+    Raises FormatError with the file if the formula of a bound (`at_most`) has no value at a point.
+    """
     try:
         return list(checker.results(one))
     except ModelingError as error:
@@ -64,7 +68,7 @@ class _Checker:
             self.analysis = analyze(data.only({*modeled, "visits"}))
 
     def results(self, one: Expectation) -> Iterator[CheckResult]:
-        """Yield the result for each matching call path; one failure if no call path matches."""
+        """Yield the result for each matching call path. Yield one failed result if no call path matches."""
         data = self._data(one)
         paths = matching(data.tree, one.pattern)
         if not paths:
@@ -111,7 +115,7 @@ class _Checker:
             causes = carried(outcome, self.analysis, self.side, inclusive)
         if self.pair is None or one.metric not in self.pair.before.values:
             return causes
-        if one.baseline is None:  # a pair with a baseline has another tree
+        if one.baseline is None:  # the path is an index in the tree of the side; find its index in the tree of the pair
             path = next(
                 node
                 for node in range(len(self.pair.after.tree))
@@ -122,9 +126,11 @@ class _Checker:
 
 
 def matching(tree: CallTree, pattern: str) -> list[int]:
-    """Return the call paths that a pattern fits, as a whole (`main->solve`), or regions at their end (`solve->sort`).
+    """Return the call paths (indices) that match a pattern.
 
-    A region has its displayed name, its linker name, and the displayed one without arguments and scopes.
+    A pattern matches a call path if it matches its whole text (`main->solve`), or if its steps (`solve->sort`) match
+    the last regions of the call path. A region can be given by its displayed name, by its linker name, or by its
+    displayed name without arguments and scopes.
     """
     steps = steps_of(pattern)
     fits = [[any(matches(step, name) for name in _names(region)) for region in tree.regions] for step in steps]

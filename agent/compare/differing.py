@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The differences between two sides: effort with its source lines and growth, and times."""
+"""Compute the differences between two sides: of effort, with source lines and growth, and of times."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from .sides import Pair, Side, paired
 
 
 def difference_view(before: Side, after: Side, metrics: Sequence[str] = (), inclusive: bool = False) -> DifferenceView:
-    """Return the differences. metrics: the metrics to compare; empty: all metrics of both sides.
+    """Return the differences between two sides.
 
-    Raises UsageError for a metric that one side does not have, and the errors of `paired`.
+    metrics: the metrics to compare; empty: all effort metrics of both sides, and the time. inclusive: compare inclusive
+    values, not exclusive ones. Raises UsageError for a metric that one side does not have, and the errors of `paired`.
     """
     pair = paired(before, after)
     old, new = pair.before, pair.after
@@ -65,12 +66,12 @@ def difference_view(before: Side, after: Side, metrics: Sequence[str] = (), incl
 
 
 def _titled(side: Side) -> str:
-    """Return the name of a side with the quality of its measurement."""
+    """Return the title of a side, with the disturbances of its measurement if there are any."""
     return f"{side.title} ({side.experiment.quality})" if side.experiment.quality else side.title
 
 
 def _builds(before: Side, after: Side) -> list[str]:
-    """Return a note on the differences between the fingerprints of both sides; none if they are unknown."""
+    """Return, as a list, a note on the differences between the fingerprints of both sides; empty if unknown."""
     if None in (before.fingerprint, after.fingerprint):
         return []
     found = differences(before.fingerprint, after.fingerprint)
@@ -99,7 +100,10 @@ def _rows(pair: Pair, found: Sequence[EffortDifference], inclusive: bool) -> tup
 
 
 def _weight(pair: Pair, one: EffortDifference) -> float:
-    """Return a change as a share of the whole program at this configuration, the larger share of both sides."""
+    """Return a change relative to the whole program at the same configuration, before or after, the larger ratio.
+
+    Returns inf if the program has the value 0 on both sides.
+    """
     totals = []
     for side in (pair.before, pair.after):
         values = side.values[one.metric][:, one.at]
@@ -109,7 +113,10 @@ def _weight(pair: Pair, one: EffortDifference) -> float:
 
 
 def _growth(pair: Pair, metrics: Sequence[str]) -> dict[tuple[int, str], tuple[str, str]]:
-    """Return the models before and after by call path and metric, if enough values were measured."""
+    """Return the texts of the models before and after, by call path and metric; "" where there is no model.
+
+    Returns an empty dict if no parameter has enough values for a model.
+    """
     points = pair.after.points
     if max((np.unique(column).size for column in points.T), default=0) < LEAST_VALUES:
         return {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of expectations about the effort of a program: TOML, one [[expect]] table per rule."""
+"""The file of expectations about the effort of a program: a TOML file with one [[expect]] table per rule."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class _File:
 class ExpectationsFile:
     """The content of a file of expectations.
 
-    experiment, baseline: paths relative to the folder of the file; None if not given. lines: first line of each rule;
-    None if unknown.
+    experiment, baseline: the paths in the file, which are relative to its folder; None if the file does not give them.
+    lines: number of the first line of each rule, from 1; None if unknown.
     """
 
     path: Path
@@ -62,9 +62,10 @@ class ExpectationsFile:
         return any(rule.baseline is not None for rule in self.rules)
 
     def expectations(self, parameters: Sequence[str], metrics: dict[str, Metric]) -> Iterator[Expectation]:
-        """Return the expectations of every rule for each of its metrics.
+        """Yield the expectations of every rule, for each of its metrics.
 
-        Raises FormatError for invalid growths and bounds, and for metrics that were not measured.
+        parameters, metrics: of the experiment to check. Raises FormatError for invalid growths and bounds, for metrics
+        that were not measured, and for a comparison of a cost metric with a baseline.
         """
         for number, rule in enumerate(self.rules, start=1):
             where, line = f"expect {number} ({rule.path})", self.lines[number - 1]
@@ -87,20 +88,20 @@ class ExpectationsFile:
 def read_expectations(path: Path) -> ExpectationsFile:
     """Read a file of expectations. Raises FormatError with the file and the wrong line or key.
 
-    experiment = "heat.runs"             # the experiment to check; the command line has priority
+    experiment = "heat.runs"             # the experiment to check; an argument of the command has priority
     baseline = "heat.baseline.json"      # written by quipu check --update-baseline; or an experiment
     [[expect]]
-    path = "solve"                       # pattern of call paths (main->solve) or of regions
-    metric = "blocks"                    # or a list; blocks if not given
-    scope = "inclusive"                  # or "exclusive"
-    grows = "n*log2(n)"                  # leading exponents of all parameters: here not with p
+    path = "solve"                       # pattern for call paths (main->solve) or regions
+    metric = "blocks"                    # or a list of metrics; blocks if not given
+    scope = "inclusive"                  # or "exclusive"; inclusive if not given
+    grows = "n*log2(n)"                  # fastest growing term in each parameter; here no growth with p is allowed
     [[expect]]
     path = "exchange"
-    grows_at_most = {n = "n^2"}          # only the exponent of n; slower growth is allowed
+    grows_at_most = {n = "n^2"}          # only the growth with n is checked; slower growth is allowed
     metric = "bytes_sent"
-    tolerance = 0.1                      # absolute for exponents, relative for values
-    at_most = "48*n^2 + 100"             # at every configuration; a sum of products, or a number
-    baseline = "same"                    # or "at_most"
+    tolerance = 0.1                      # an absolute difference for exponents, a relative one for values
+    at_most = "48*n^2 + 100"             # limit at every configuration: a sum of products, or a number
+    baseline = "same"                    # equal to the baseline; or "at_most": not larger than the baseline
     """
     with reading_file(path) as content:
         data = toml_of(content, path)
@@ -117,13 +118,13 @@ def read_expectations(path: Path) -> ExpectationsFile:
 
 
 def _lines(content: bytes, count: int) -> tuple[int | None, ...]:
-    """Return the lines of the tables [[expect]]; None for all if the rules have another form, such as a list."""
+    """Return the line numbers of the tables [[expect]]; None for each rule if the rules are written as a list."""
     found = [number for number, text in enumerate(content.splitlines(), start=1) if _HEADER.match(text)]
     return tuple(found) if len(found) == count else (None,) * count
 
 
 def _rule(path: Path, table: object, number: int, line: int | None) -> _Rule:
-    """Return a rule of the file. number: from 1. Raises FormatError with its path, or its number."""
+    """Return a checked rule of the file. number: number of the rule, from 1. Raises FormatError for an invalid rule."""
     where = f"expect {number}"
     known = set(_Rule.__dataclass_fields__)
     if not isinstance(table, dict):
@@ -151,7 +152,7 @@ def _below(path: Path, name: str | None) -> Path | None:
 
 
 def _expectations(rule: _Rule, metric: str, parameters: Sequence[str]) -> Iterator[Expectation]:
-    """Yield one expectation for each condition of a rule on a metric. Raises ModelingError."""
+    """Yield one expectation for each condition of a rule on a metric. Raises ModelingError for an invalid formula."""
     scope: Scope = rule.scope
     for text, at_most in ((rule.grows, False), (rule.grows_at_most, True)):
         if text is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One side of a comparison: an experiment, a run or a baseline, and the effort of its source lines."""
+"""The two sides of a comparison. A side is an experiment, a run or a baseline, with the effort of its source lines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ Point = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Function:
-    """A source function in a call path: linker names from the root, display name, linker name, file."""
+    """A function in the source, as part of the effort of a call path (into which it may have been inlined).
+
+    path: linker names of the regions of the call path, from the root. display, name: display name and linker name of
+    the function. file: its source file.
+    """
 
     path: Key
     display: str
@@ -37,7 +41,10 @@ class Function:
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Effort of the source lines at one configuration, mean over ranks, grouped by function."""
+    """Effort of the source lines at one configuration, mean over ranks, grouped by function.
+
+    metrics: names of the metrics. functions: for each function, line number → values of the metrics, in this order.
+    """
 
     metrics: tuple[str, ...]
     functions: Mapping[Function, LineEffort]
@@ -45,14 +52,17 @@ class Lines:
 
 @dataclass(frozen=True, eq=False)
 class RunLines:
-    """The stored effort of the source lines of one run. keys: keys of its call paths."""
+    """The stored effort of the source lines of one run, summed over ranks.
+
+    keys: index of a call path → linker names of its regions from the root. ranks: number of ranks.
+    """
 
     keys: Mapping[int, Key]
     ranks: int
     effort: SourceEffort
 
     def lines(self) -> Lines:
-        """Return the effort grouped by function."""
+        """Return the effort as a mean over ranks, grouped by function."""
         metrics = tuple(self.effort.metrics)
         values = np.stack([self.effort.metrics[name] for name in metrics], axis=1) / max(1, self.ranks)
         found: dict[Function, dict[int, tuple[float, ...]]] = defaultdict(dict)
@@ -65,7 +75,11 @@ class RunLines:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One side of a comparison. folder: of its runs, None if there is none. kept: source lines by configuration."""
+    """One side of a comparison.
+
+    folder: the folder of its runs; None for a baseline. kept: effort of the source lines by configuration; only used
+    for a baseline.
+    """
 
     title: str
     experiment: Experiment
@@ -74,14 +88,14 @@ class Side:
 
     @cached_property
     def fingerprint(self) -> Fingerprint | None:
-        """Return the common fingerprint of the runs; None if it is unknown or differs between runs (--mixed)."""
+        """Return the common fingerprint of the complete runs; None if unknown, or if it differs between runs."""
         if self.folder is None:
             return None
         known = [run.metadata.fingerprint for run in find_runs(self.folder) if run.metadata.complete]
         return known[0] if known and len(groups(known, known)) == 1 else None
 
     def run_lines(self, point: Point) -> RunLines | None:
-        """Return the effort of source lines at a configuration, None if no complete run contains it."""
+        """Return the effort of source lines of the first complete run at a configuration that has it; None if none."""
         if self.folder is None:
             return self.kept.get(point)
         names = self.experiment.parameters
@@ -97,10 +111,12 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two sides with common call paths and configurations.
+    """Two sides, brought to the same call paths and configurations.
 
-    before, after: share one tree object. points: for each configuration its point on each side. old_names: for renamed
-    regions, the old name by the new name.
+    - before, after: the experiments, which share one tree object.
+    - points: for each common configuration, its point on each side.
+    - old_names: for regions with another linker name on each side, linker name before → linker name after.
+    - notes: texts for the user about what was not compared.
     """
 
     before: Experiment
@@ -112,10 +128,10 @@ class Pair:
 
 
 def paired(before: Side, after: Side) -> Pair:
-    """Return two sides over all call paths of both, at the configurations that both have.
+    """Return both sides with the call paths of both, at the configurations that both have.
 
-    Regions are the same if their linker names are equal, or else their display names, because compilers mangle names
-    differently.
+    Two regions are the same if their linker names are equal. If not, they are the same if their display names are
+    equal, because compilers mangle names differently. Two single runs are paired even if their configurations differ.
     Raises UsageError if the parameters differ, MeasurementError without a common configuration.
     """
     old, new = before.experiment, after.experiment
@@ -158,7 +174,10 @@ def paired(before: Side, after: Side) -> Pair:
 
 
 def _renamed(old: CallTree, new: CallTree) -> dict[str, str]:
-    """Return the linker names before → after of regions with equal display names but different linker names."""
+    """Return linker name before → linker name after, for regions with equal display names but other linker names.
+
+    Display names that several of these regions have are left out.
+    """
     mine, theirs = ({region.name: region for region in tree.regions} for tree in (old, new))
     gone = _by_display([region for name, region in mine.items() if name not in theirs])
     come = _by_display([region for name, region in theirs.items() if name not in mine])
@@ -173,7 +192,11 @@ def _by_display(regions: list[Region]) -> dict[str, Region]:
 def _onto(
     experiment: Experiment, tree: CallTree, paths: IntArray, places: list[int], like: Experiment, points: FloatArray
 ) -> Experiment:
-    """Return an experiment with the call paths of another tree; the values of missing call paths are 0."""
+    """Return an experiment with the call paths of another tree and a selection of its configurations.
+
+    paths: index in `tree` of each call path. places: the selected configurations; points: their new points. like: the
+    experiment whose order of parameters is used. Call paths that the experiment does not contain have the value 0.
+    """
 
     def moved(measured: dict[str, FloatArray]) -> dict[str, FloatArray]:
         found = {}
