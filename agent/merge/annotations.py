@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Annotations of a program: its parameters, and the iterations of its phases (agent/runtime/annotations.cpp)."""
+"""Read the annotations of a program: its parameters, and the iterations of its phases.
+
+agent/runtime/annotations.cpp and iterations.cpp record them as attributes of the profile. A phase is a loop that the
+program marked, such as the time loop.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +23,14 @@ from .ranks import RankedProcess
 
 _PARAMETER, _ITERATIONS = "parameter:", "iterations:"
 _SPAN = re.compile(r"-?[0-9]{1,19} -?[0-9]{1,19}(?: [0-9]{1,20}){3,}", re.ASCII)
-_HEAD = 5  # numbers of a span before the values of the metrics
+_HEAD = 5  # count of the numbers of a span before the values of the metrics: see `_spans`
 
 
 def parameters_of(processes: Iterable[RankedProcess], given: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:
-    """Return the parameters of a run, including annotations of the program; and texts about contradictions.
+    """Return the parameters of a run, and texts about contradictions.
 
-    given: parameters that the user gave; they have priority.
+    given: parameters that the user gave. The program may add parameters by annotations; parameters of the user have
+    priority. An annotated parameter whose value differs between ranks is left out.
     """
     said: dict[str, dict[float, int]] = defaultdict(dict)
     for process in processes:
@@ -57,10 +62,12 @@ def _number(text: str) -> float:
 
 @dataclass
 class _Spans:
-    """Iterations of one phase in one thread, in spans of several iterations.
+    """The iterations of one phase in one thread. A span is a sequence of consecutive iterations.
 
-    numbers: int64 of shape (spans, 2), the first and the last number of each span. values: shape (spans, 3 + metrics):
-    number of iterations, number of iterations with known effort, seconds, and sums of the metrics.
+    - width: number of iterations of a span; the last span may have fewer.
+    - numbers: int64 of shape (spans, 2), the numbers of the first and the last iteration of each span.
+    - values: float64 of shape (spans, 3 + metrics): number of iterations, number of iterations with known effort,
+      seconds, and the sum of each metric in `METRICS`.
     """
 
     width: int
@@ -68,7 +75,7 @@ class _Spans:
     values: NDArray[np.float64]
 
     def widened(self, width: int) -> _Spans:
-        """Return the iterations with `width` iterations per span."""
+        """Return the iterations with spans of `width` iterations, a multiple of the present width."""
         starts = np.arange(0, len(self.values), max(1, width // self.width))
         ends = np.append(starts[1:], len(self.values)) - 1
         numbers = np.stack([self.numbers[starts, 0], self.numbers[ends, 1]], axis=1)
@@ -76,9 +83,10 @@ class _Spans:
 
 
 def iterations_of(processes: Iterable[RankedProcess]) -> IterationTable | None:
-    """Return the iterations of all phases of a run, over its ranks; None if no rank has any.
+    """Return the iterations of all phases of a run, as means and maxima over its ranks; None if no rank has a phase.
 
-    If several threads of a rank run a phase, its time is the time of the slowest thread, and its effort is their sum.
+    If several threads of a rank run a phase, the time of the rank is the time of the slowest thread, and its effort is
+    the sum over the threads.
     """
     by_phase: dict[str, dict[int, list[_Spans]]] = defaultdict(lambda: defaultdict(list))
     for process in processes:
@@ -98,7 +106,11 @@ def iterations_of(processes: Iterable[RankedProcess]) -> IterationTable | None:
 
 
 def _spans(text: str, seconds_per_tick: float) -> _Spans | None:
-    """Return the spans in a text of a profile (agent/runtime/iterations.cpp); None if the text is invalid."""
+    """Return the spans in an attribute of a profile (agent/runtime/iterations.cpp); None if the text is invalid.
+
+    Format: width;span;span;… Each span has the numbers of its first and its last iteration, the number of iterations,
+    its ticks, the number of iterations with known effort, and a sum for each metric.
+    """
     width, *parts = text.split(";")
     if not (width.isdecimal() and len(width) < 19) or int(width) == 0:
         return None

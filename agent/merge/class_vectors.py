@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Combine the count classes of several runs to the count classes of one experiment."""
+"""Combine the count classes of several runs into the count classes of one experiment.
+
+A count class is a set of basic blocks of one function that are always executed equally often (`CountClass`).
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,15 @@ _MOST_PATHS = 1 << 31
 
 @dataclass(frozen=True, eq=False)
 class StoredClasses:
-    """The classes of run archives; they are read at the first use.
+    """The count classes of run archives, which are read at the first use.
 
-    paths: for each archive, the call path of the experiment of each of its call paths. configuration: of each archive.
+    - paths: for each archive, an array of shape (call paths of the archive,): the index of the call path in the
+      experiment.
+    - configuration: for each archive, the index of its configuration.
 
-    Classes have no common numbers in different runs. A class is identified by its effort at each source line, its loops
-    and its calls. Classes of one call path that are equal in all of these are combined: their executions are summed.
+    Different runs may number their classes differently. A class is therefore identified by its effort at each source
+    line, its number of enclosing loops, and its calls. Classes of one call path that are equal in all of these are
+    combined: their executions are summed.
     """
 
     archives: Sequence[RunArchive]
@@ -33,9 +39,12 @@ class StoredClasses:
 
     @cached_property
     def vectors(self) -> ClassVectors | None:
-        """Return the classes of all runs; None if a run has no classes. Raises FormatError like `read_classes`."""
+        """Return the executions of each class at each configuration, as means over the repetitions.
+
+        Returns None if a run has no classes. Raises FormatError for a damaged archive.
+        """
         known: dict[tuple[object, ...], int] = {}
-        first: list[tuple[ClassCounts, int]] = []  # first occurrence of each class
+        first: list[tuple[ClassCounts, int]] = []  # the first occurrence of each class: its run, and its index there
         keys, totals, columns, around = [], [], [], []
         for archive, path, column in zip(self.archives, self.paths, self.configuration, strict=True):
             counts = read_classes(archive.path, archive.metadata, archive.tree)
@@ -76,7 +85,7 @@ class StoredClasses:
 
 
 def _identities(counts: ClassCounts) -> Iterator[tuple[object, ...]]:
-    """Yield a key for each class; equal keys mean the same class."""
+    """Yield a key for each class. Classes with equal keys are the same class."""
     names = sorted(counts.effort)
     table = np.array([counts.effort[name] for name in names]).T.tolist()
     bounds = np.searchsorted(counts.place_class, np.arange(len(counts.classes) + 1)).tolist()
@@ -87,7 +96,10 @@ def _identities(counts: ClassCounts) -> Iterator[tuple[object, ...]]:
 
 
 def _described(first: Sequence[tuple[ClassCounts, int]]) -> tuple[dict[str, np.ndarray], list[Place]]:
-    """Return the effort of one execution of each class, by metric, and the source line with most of its effort."""
+    """Return the effort of one execution of each class, by metric, and the source line with most of its effort.
+
+    The arrays have shape (classes,). first: the first occurrence of each class.
+    """
     names = first[0][0].effort if first else {}
     effort = {name: np.zeros(len(first)) for name in names}
     places = []

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute the executions of count classes per call path, from the counters of all ranks.
 
-A count class is a set of blocks that are executed equally often. executions(call path, class) is the sum of share × row
-over the terms of the class, modulo 2^64. Row 0 is the visits, and row i the counter i of the function. Processes with
-the same arrangement of counters share one plan, which assigns each count to its classes. The remaining work is a
-multiplication and an addition per term.
+A count class is a set of basic blocks of a function that are executed equally often. The compiler pass does not count
+each block; it describes each class by terms (row, share) of the counts of the function:
+
+executions(call path, class) = sum of share × count[row] over the terms of the class, modulo 2^64
+
+Row 0 is the number of visits, and row i is counter i of the function. Processes with the same arrangement of counters
+share one plan, which lists the terms of all classes. The work per process is then one multiplication and one addition
+per term.
 """
 
 from __future__ import annotations
@@ -31,11 +35,15 @@ _LARGEST = np.uint64((1 << 63) - 1)
 
 @dataclass(frozen=True, eq=False)
 class ClassCells:
-    """Executions of classes over several ranks.
+    """The number of executions of each class on each call path, over several ranks.
 
-    - callpath, number (of the class, numbered through all `functions`): int64, sorted, each pair once.
-    - total, lowest, highest: uint64; sum, minimum and maximum over ranks.
-    - ranks: number of ranks; names: metrics of the weights; problems: texts.
+    - functions: the functions with classes.
+    - callpath, number: int64 of shape (cells,), sorted, each pair once. number: the class; classes are numbered
+      consecutively through all `functions`.
+    - total, lowest, highest: uint64 of shape (cells,): sum, minimum and maximum over ranks.
+    - ranks: number of ranks.
+    - names: names of the metrics whose effort the classes contain.
+    - problems: texts for the user.
     """
 
     functions: tuple[CountedFunction, ...]
@@ -49,16 +57,19 @@ class ClassCells:
     problems: tuple[str, ...]
 
     def moved(self, paths: IntArray) -> ClassCells:
-        """Return the executions for another call tree.
+        """Return the executions with the call paths of another tree.
 
-        paths: the number of each call path there; -1: the call path is left out.
+        paths: index of each call path in the other tree; -1: the call path is left out.
         """
         callpath = paths[self.callpath]
         order = np.lexsort((self.number, callpath))
         return self._of(order[callpath[order] >= 0], callpath)
 
     def joined(self, other: ClassCells) -> ClassCells:
-        """Return these cells and the cells of other ranks in the same call tree."""
+        """Return the combination with the cells of other ranks, whose call paths are indices in the same tree.
+
+        If the metrics of both differ, the executions of `other` are left out.
+        """
         problems = tuple(dict.fromkeys((*self.problems, *other.problems)))
         ranks = self.ranks + other.ranks
         if self.names and other.names and self.names != other.names:
@@ -93,7 +104,7 @@ class ClassCells:
         )
 
     def result(self) -> ClassCounts | None:
-        """Return the executions in the form of an archive; None if no program describes classes."""
+        """Return the executions in the form in which an archive stores them; None if there are none."""
         if not self.callpath.size:
             return None
         first = _first_classes(self.functions)
@@ -132,7 +143,7 @@ class ClassCells:
         return replace(self, callpath=callpath[rows], **columns)
 
     def _spread(self, own: IntArray, key: IntArray) -> list[Words]:
-        """Return total, lowest and highest for each key; 0 for missing keys."""
+        """Return total, lowest and highest for each element of `key`; 0 where `own` (the keys of self) lacks it."""
         place = np.searchsorted(key, own)
         wide = []
         for column in (self.total, self.lowest, self.highest):
@@ -142,9 +153,10 @@ class ClassCells:
 
 
 def joined_classes(parts: Iterable[tuple[ClassCells | None, IntArray]]) -> ClassCells | None:
-    """Return the combined cells of several sets of ranks; None if all sets are empty.
+    """Return the combined cells of several sets of ranks; None if no set has cells.
 
-    Each set comes with the number of each of its call paths in the result; -1: the call path is left out.
+    Each set comes with an array: the index of each of its call paths in the tree of the result; -1: the call path is
+    left out.
     """
     found: ClassCells | None = None
     for cells, paths in parts:
@@ -155,7 +167,7 @@ def joined_classes(parts: Iterable[tuple[ClassCells | None, IntArray]]) -> Class
 
 
 def places_in(tree: CallTree, own: CallTree) -> IntArray:
-    """Return the numbers of the call paths of one tree in another tree; -1 for missing call paths."""
+    """Return the index in `tree` of each call path of `own`; -1 for call paths that `tree` does not contain."""
     whole, (there, here) = unify_trees([tree, own])
     place = np.full(len(whole), -1, dtype=np.int64)
     place[there] = np.arange(len(tree))
@@ -163,10 +175,10 @@ def places_in(tree: CallTree, own: CallTree) -> IntArray:
 
 
 def with_classes(archive: RunArchive, cells: ClassCells | None) -> RunArchive:
-    """Return a run with the executions of its classes, before it is written.
+    """Return a run, which is not written yet, with the executions of its classes.
 
-    The problems of the cells become problems of the run. cells: with call paths of the tree of the run; None: no
-    program describes classes.
+    The problems of the cells become problems of the run. cells: their call paths are indices in the tree of the run;
+    None: no program describes classes.
     """
     if cells is None:
         return archive
@@ -175,7 +187,7 @@ def with_classes(archive: RunArchive, cells: ClassCells | None) -> RunArchive:
 
 
 def _first_classes(functions: Sequence[CountedFunction]) -> IntArray:
-    """Return the number of the first class of each function, and the number of all classes."""
+    """Return the number of the first class of each function, then the number of all classes; (functions + 1,)."""
     return np.cumsum([0, *(len(function.classes) for function in functions)], dtype=np.int64)
 
 
@@ -185,7 +197,12 @@ def _keys(callpath: IntArray, number: IntArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class _Arrangement:
-    """The arrangement of counts of one or more processes. function: number of the function of each region, or -1."""
+    """The arrangement of counts, which one or more processes have.
+
+    - files: files of the process that describe classes. written_since: the files that were modified after its start.
+    - kept: its counters without values. entries: the position of each count.
+    - function: for each region of `entries`, the index of the function with its classes; -1 if there is none.
+    """
 
     files: tuple[str, ...]
     written_since: frozenset[str]
@@ -196,9 +213,11 @@ class _Arrangement:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """The plan that converts the counts of a process to executions.
+    """The plan that converts the counts of a process to executions of classes.
 
-    It gathers the counts, multiplies them by share, and adds them up from `begin` on.
+    A term is entry (index of the count), and share (its factor). The terms are sorted by cell (call path and class).
+    begin: index of the first term of each cell. key: the cell, as call path · 2^32 + class. path: the call path of
+    each node of the process, for which the plan was made.
     """
 
     arrangement: _Arrangement
@@ -209,7 +228,7 @@ class _Plan:
     key: IntArray
 
     def executions(self, values: Words) -> Words:
-        """Return the executions that belong to `key`."""
+        """Return the executions of each cell in `key`. values: the counts of a process."""
         return np.add.reduceat(values[self.entry] * self.share, self.begin) if self.begin.size else values[:0]
 
 
@@ -217,7 +236,7 @@ class _Plan:
 class _Process:
     """A process whose programs describe classes.
 
-    index: its index among all added processes; arrangement: None: no counters.
+    index: its index among all added processes. arrangement: None if it has no counters. value: its counts.
     """
 
     index: int
@@ -227,7 +246,7 @@ class _Process:
 
 
 class CountedProcesses:
-    """Collect the counters of processes in order of rank, until their call paths are known."""
+    """Collects the counters of processes, in order of rank, until their call paths are known."""
 
     def __init__(self) -> None:
         """Create an empty collection."""
@@ -241,11 +260,11 @@ class CountedProcesses:
 
     @property
     def wants(self) -> WantsCounters:
-        """Return the profiles that have to be read with their counters."""
+        """Return a function of the attributes of a profile: whether to read the profile with its counters."""
         return self._programs.have_classes
 
     def add(self, rank: int, profile: ProcessProfile) -> None:
-        """Add the next process. All processes of a rank follow each other."""
+        """Add the next process. The processes of a rank must be added consecutively."""
         index, self._added = self._added, self._added + 1
         if not self._programs.have_classes(profile.attributes):
             return
@@ -259,7 +278,7 @@ class CountedProcesses:
     def cells(self, paths: Sequence[IntArray]) -> ClassCells | None:
         """Return the executions of all ranks; None if no program describes classes.
 
-        paths: of each process that was added, the call path of each node.
+        paths: for each added process, the call path of each node of its profile.
         """
         if not self._processes:
             return None
@@ -275,7 +294,8 @@ class CountedProcesses:
                     plan = _plan_of(process.arrangement, paths[process.index], self._described, first, plans)
                     pieces.append((plan.key, plan.executions(process.value)))
             here, values = _added_up(pieces)
-            values = np.where(values > _LARGEST, np.uint64(0), values)  # a killed process may lack some counters
+            # A negative number of executions: the profile of a killed process may lack some counters.
+            values = np.where(values > _LARGEST, np.uint64(0), values)
             if here is not key and not np.array_equal(here, key):
                 wider = np.union1d(key, here)
                 total, lowest, highest = (_widened(column, key, wider) for column in (total, lowest, highest))
@@ -297,7 +317,7 @@ class CountedProcesses:
         )
 
     def _arrangement(self, profile: ProcessProfile, kept: KeptCounters) -> _Arrangement:
-        """Return the arrangement of the counts of a process; the arrangement of an equal earlier process is reused."""
+        """Return the arrangement of the counts of a process, the same object as for an earlier process if equal."""
         files = files_of(profile.attributes)
         changed = self._programs.written_since(profile.attributes, profile.started_epoch_ns)
         for known in reversed(self._arrangements):
@@ -324,9 +344,10 @@ def _plan_of(
     first: IntArray,
     plans: list[_Plan],
 ) -> _Plan:
-    """Return the plan of the counts of a process: an existing plan, or a new one.
+    """Return the plan for the counts of a process: an existing plan of `plans`, or a new one, which is added to it.
 
-    first: the result of `_first_classes` for `described`.
+    path_of_node: the call path of each node of the profile. described: the functions with classes. first: the result of
+    `_first_classes` for `described`.
     """
     for known in reversed(plans):
         if known.arrangement is arrangement and np.array_equal(known.path, path_of_node):
@@ -362,7 +383,7 @@ def _plan_of(
 
 
 def _added_up(pieces: Sequence[tuple[IntArray, Words]]) -> tuple[IntArray, Words]:
-    """Return the keys of the processes of a rank, ascending, and the sums of their executions."""
+    """Return the cells (keys) of all processes of a rank, ascending, and the sum of the executions for each cell."""
     if len(pieces) == 1:
         return pieces[0]
     none = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
@@ -375,7 +396,7 @@ def _added_up(pieces: Sequence[tuple[IntArray, Words]]) -> tuple[IntArray, Words
 
 
 def _widened(values: Words, key: IntArray, wider: IntArray) -> Words:
-    """Return values for a larger set of keys."""
+    """Return the values for a larger set of keys; 0 for the keys in `wider` that `key` does not contain."""
     result = np.zeros(wider.size, dtype=np.uint64)
     result[np.searchsorted(wider, key)] = values
     return result

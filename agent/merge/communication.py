@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The communication matrix of a run, from the partners that each rank recorded (mpi_wrap/native/partners.h)."""
+"""Compute the communication matrix of a run from the partners that each rank recorded (mpi_wrap/native/partners.h)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENTRY = re.compile(rf"([0-9]{{1,9}}|\*):{_NUMBER}:{_NUMBER}:{_NUMBER}:{_NUMBER}
 
 
 def communication_of(processes: Iterable[RankedProcess]) -> tuple[CommunicationMatrix | None, list[str]]:
-    """Return the communication matrix, None if no rank has partners; and texts about invalid records."""
+    """Return the communication matrix (None if no rank recorded partners), and texts about invalid records."""
     rows: list[tuple[int, int, int, int]] = []
     problems = []
     for process in processes:

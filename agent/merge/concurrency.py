@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The number of concurrent threads of a rank."""
+"""Estimate the number of concurrent threads of a rank."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from ..archive.run import RankStatistics
 from .shard import THREAD_TIME, THREADS
 
 _MATTERS = 0.05
-"""Least share of the time of a rank that a call path needs to be considered."""
+"""A call path is only considered if it has more than this share of the wall time of the program."""
 
 
 def threads_at_once(tree: CallTree, statistics: Mapping[str, RankStatistics]) -> int:
     """Return the mean number of concurrent threads of a rank, in the call path where this number is largest.
 
-    The number is the time of all threads divided by the wall time. Call paths with a small share of the time are
-    ignored. The result is 1 without times, and if no call path has several threads.
+    The number of a call path is the inclusive time of all threads divided by the inclusive wall time, but not more than
+    the number of threads that executed it. The result is rounded to a whole number. It is 1 if there are no times, or
+    if no call path was executed by several threads. statistics: by name of the metric.
     """
     if not {"time", THREAD_TIME, THREADS} <= statistics.keys():
         return 1

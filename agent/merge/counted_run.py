@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The counts of a run before they are written; they are equal for profile files and for a reduction over MPI."""
+"""The measurements of a run before they are written.
+
+Both ways to collect them use this module: from profile files, and from a reduction over MPI. The results are equal.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ from .statistics import RankCells, statistics_of
 
 @dataclass(frozen=True, eq=False)
 class CountedRun:
-    """Call tree, rows (None: statistics only) and statistics of a run."""
+    """The measurements of a run.
+
+    values: one row per call path, rank and thread; None if only statistics are known. statistics: by name of metric.
+    """
 
     metrics: tuple[Metric, ...]
     tree: CallTree
@@ -30,10 +36,13 @@ def counted_run(
 ) -> CountedRun:
     """Return the run without empty call paths, unused regions and redundant metrics.
 
-    - The root outside of all regions is kept only if effort was counted there: every thread spends a short time in it.
-    - Inlined functions are kept only if they, or call paths below them, were called.
-    - Regions without call paths are removed; the others are numbered in the order of the tree.
-    - If no call path had several threads, the metrics of threads are removed, because they equal time and visits.
+    - A call path is kept if a value of it, or of a call path below it, is not 0. Inlined functions that were never
+      called are therefore removed.
+    - The root for code outside of all regions is kept only if effort other than visits was counted there, because every
+      thread spends a short time in it.
+    - Regions without call paths are removed; the other regions are numbered in the order of the tree.
+    - If no call path was executed by several threads, the metrics thread_time and threads are removed, because time and
+      visits contain the same information.
     """
     metrics, values, statistics = _without_threads(metrics, values, statistics)
     counted = [number for number, metric in enumerate(metrics) if metric.is_effort and metric.name != "visits"]
@@ -62,7 +71,7 @@ def counted_run(
 def _without_threads(
     metrics: Sequence[Metric], values: RunValues | None, statistics: RankCells
 ) -> tuple[Sequence[Metric], RunValues | None, RankCells]:
-    """Return the run without metrics of threads if each call path was executed by one thread only."""
+    """Return the run without thread_time and threads if each call path was executed by one thread of a rank only."""
     names = [metric.name for metric in metrics]
     if THREADS not in names or (statistics.cells["max"][:, names.index(THREADS)] > 1).any():
         return metrics, values, statistics
@@ -75,8 +84,8 @@ def _without_threads(
 
 
 def _happened(tree: CallTree, statistics: RankCells) -> NDArray[np.bool_]:
-    """Return which call paths have a value other than zero, themselves or in a call path below."""
-    happened: NDArray[np.bool_] = ~(statistics.cells["max"] == 0).all(axis=1)  # NaN: not known
+    """Return which call paths have a value other than 0, or have such a call path below them; shape (call paths,)."""
+    happened: NDArray[np.bool_] = ~(statistics.cells["max"] == 0).all(axis=1)  # NaN (unknown) counts as another value
     for path in np.flatnonzero(happened).tolist():
         above = int(tree.parent[path])
         while above >= 0 and not happened[above]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of a source become metrics of a run."""
+"""Add the counts of a counter source to a run, as metrics."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from ..profile.reader import Clock, ProcessProfile
 from .functions import flat_profile
 from .statistics import cells_of, statistics_of
 
-# Largest relative difference between the measured clock frequencies of runs on one processor, including short runs.
+# Largest relative difference between the clock frequencies that runs on the same processor measure. Short runs measure
+# them less exactly.
 _ONE_CLOCK = 0.01
 
 
 def counted_by(metadata: RunMetadata, raw: Path, tree: CallTree, profiles: Sequence[ProcessProfile]) -> Counted:
-    """Return the counts of the counter source that the launch names, with the clock of the profiles.
+    """Return the counts of the counter source of the launch, and the frequency of the clock of the profiles.
 
-    The result has no counts if the run in which the source counted failed, because they would be incomplete.
-    Raises FormatError if this version has no source of that name.
+    raw: the raw folder, tree: the call paths of the run. If the additional run for the source failed, the result has no
+    counts, because they would be incomplete. Raises FormatError if this version has no source of this name.
     """
     name = str(metadata.counters.get("source", Effort.name))
     source = _source(name)
@@ -48,7 +49,10 @@ def counted_by(metadata: RunMetadata, raw: Path, tree: CallTree, profiles: Seque
 
 
 def clock_of(runs: Iterable[RunMetadata]) -> float | None:
-    """Return the clock of the processor that timed the runs (Hz); None if their clocks differ or one is unknown."""
+    """Return the frequency of the time stamp counter that measured the runs (Hz).
+
+    Returns None if the frequencies of the runs differ, or if one is unknown.
+    """
     found = [run.counters.get("clock_hz") for run in runs]
     clocks = [float(clock) for clock in found if isinstance(clock, int | float) and 0 < clock < 1e12]
     if not clocks or len(clocks) < len(found) or max(clocks) > (1 + _ONE_CLOCK) * min(clocks):
@@ -57,7 +61,7 @@ def clock_of(runs: Iterable[RunMetadata]) -> float | None:
 
 
 def _source(name: str) -> CounterSource | None:
-    """Return the source of this name, or None. Imports the rare sources only if they are named."""
+    """Return the counter source of this name, or None. Sources other than effort are imported only if named."""
     if name == Effort.name:
         return Effort()
     from ..counters.choose import SOURCES
@@ -66,10 +70,11 @@ def _source(name: str) -> CounterSource | None:
 
 
 def with_counters(archive: RunArchive, counted: Counted) -> RunArchive:
-    """Return the run with the counts of a source: statistics, and values of each rank if the run has them.
+    """Return the run with the counts of a source as additional metrics.
 
-    A counter belongs to a whole rank; its value is in the row of the first thread. The statistics contain only ranks
-    with counts. A metric that the run already has is not replaced.
+    The counts become statistics, and also values of each rank if the run has such values. A counter belongs to a whole
+    rank; its value is in the row of the first thread. The statistics contain only ranks with counts. Metrics that the
+    run already has are not replaced.
     """
     metrics = tuple(metric for metric in counted.metrics if metric.name not in archive.metrics)
     facts: Mapping[str, Any] = {**archive.metadata.counters, **counted.facts}
@@ -97,7 +102,10 @@ def with_counters(archive: RunArchive, counted: Counted) -> RunArchive:
 
 
 def with_flat_profile(archive: RunArchive, profiles: Iterable[ProcessProfile]) -> RunArchive:
-    """Return the run with a flat profile by function ("functions" of its counters), if addresses were sampled."""
+    """Return the run with a flat profile by function in its metadata, counters["functions"].
+
+    Returns the run unchanged if no addresses were sampled.
+    """
     functions = flat_profile(profiles)
     if not functions:
         return archive
@@ -106,7 +114,10 @@ def with_flat_profile(archive: RunArchive, profiles: Iterable[ProcessProfile]) -
 
 
 def _joined(values: RunValues, counted: RunValues) -> RunValues:
-    """Return the rows of a run with counters added to the row of the first thread of each call path and rank."""
+    """Return the rows of a run with additional columns for the counters.
+
+    The first row of each call path and rank gets the value of the counter, all other rows get 0.
+    """
     place: dict[tuple[int, int], int] = {}
     keys = zip(values.callpath.tolist(), values.rank.tolist(), strict=True)
     for row, key in enumerate(keys):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declarations of an experiment that its runs do not contain: declared.json in the folder of the experiment."""
+"""The file declared.json in the folder of an experiment: declarations of the campaign that the runs do not contain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FORMAT = "quipu-declared"
 
 @dataclass(frozen=True)
 class DeclaredGrid:
-    """The process grid: the parameter that is the number of ranks, and the arrangement of the ranks."""
+    """The process grid. parameter: the parameter that is the number of ranks. rule: a name in `RULES`."""
 
     parameter: str
     rule: str
@@ -31,8 +31,8 @@ class DeclaredGrid:
 class Declared:
     """The declarations of an experiment.
 
-    campaign: the campaign file of the declarations, which may have changed since. target: the default point of
-    predictions, by parameter; empty if none is declared.
+    campaign: path of the campaign file, which may have changed since. grid: None if none is declared. target: the
+    default point of predictions, by parameter; empty if none is declared.
     """
 
     campaign: str = ""
@@ -42,13 +42,16 @@ class Declared:
 
 
 def write_declared(folder: Path, campaign: Path, grid: ProcessGrid | None, target: Mapping[str, float]) -> None:
-    """Store the declarations of a campaign in the folder of its experiment."""
+    """Store the declarations of a campaign in the folder of its experiment. campaign: path of its file."""
     own = None if grid is None else DeclaredGrid(grid.parameter, grid.rule, grid.dimensions)
     write_json(folder / FILE, asdict(Declared(str(campaign.absolute()), own, dict(target))))
 
 
 def read_declared(folder: Path) -> Declared:
-    """Return the declarations of the experiment in a folder; empty without declared.json. Raises FormatError."""
+    """Return the declarations of the experiment in a folder; all empty without declared.json.
+
+    Raises FormatError if the file is invalid.
+    """
     path = folder / FILE
     if not path.is_file():
         return Declared()
@@ -62,7 +65,7 @@ def read_declared(folder: Path) -> Declared:
 
 
 def with_declared(runs: Sequence[RunMetadata], declared: Declared) -> list[RunMetadata]:
-    """Return the metadata of runs with the declared process grid instead of the one that the program created."""
+    """Return the metadata of runs, in which a declared process grid replaces the grid that the program created."""
     grid = declared.grid
     if grid is None:
         return list(runs)
@@ -75,5 +78,5 @@ def _with_grid(run: RunMetadata, rule: ProcessGrid) -> RunMetadata:
     if ranks is None or ranks < 1 or ranks != int(ranks):
         return run
     extents = tuple(map(int, rule.at(ranks)))
-    # Periods belong to the dimensions of the program; a declared grid may have another order.
+    # `periodic` belongs to the dimensions of the grid of the program. A declared grid may order dimensions differently.
     return replace(run, grid=extents, periodic=run.periodic if run.grid == extents else ())

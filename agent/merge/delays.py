@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes of waiting, as the late ranks and threads recorded them during the run (agent/runtime/delays.cpp)."""
+"""Read the causes of waiting, which late ranks and threads recorded during the run (agent/runtime/delays.cpp)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .ranks import RankedProcess
 
 
 def delays_of(processes: Iterable[RankedProcess], tree: CallTree) -> DelayTable | None:
-    """Return the waiting times caused by the call paths of late ranks and threads; None if no profile has delays.
+    """Return the waiting times that call paths of late ranks and threads caused; None if no profile has delays.
 
-    If a cause is not a call path of the run, it is recorded as unknown (-1). Operations that are not call paths of the
-    run are left out.
+    tree: the call paths of the run. If a cause is not in this tree, it is recorded as unknown (-1). Operations that are
+    not in this tree are left out.
     """
     place = {
         (parent, tree.regions[region].name): path

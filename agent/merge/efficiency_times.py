@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the times for efficiencies from run archives."""
+"""Read from run archives the times that efficiencies are computed from."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _SEPARATING = ("all", "sample")
 
 
 def efficiency_times(runs: Sequence[StoredRun], tree: CallTree) -> list[RunTimes]:
-    """Return the times of the complete runs with times, by call paths of the tree of their experiment."""
+    """Return the times of the complete runs, without count-only runs. tree: the call paths of their experiment."""
     kept = [run for run in runs if run.metadata.complete and not run.metadata.counts_only]
     return [run_times(read_archive(run.path), tree) for run in kept]
 
 
 def run_times(archive: RunArchive, tree: CallTree) -> RunTimes:
-    """Return the times of one run, by call paths of this tree."""
+    """Return the times of one run, arranged by the call paths of `tree`."""
     metadata, statistics = archive.metadata, archive.statistics
     place = places_in(tree, archive.tree)
     threads = _threads(archive)
@@ -66,10 +66,10 @@ def run_times(archive: RunArchive, tree: CallTree) -> RunTimes:
 
 
 def slowest_ranks(runs: Sequence[StoredRun], times: Sequence[RunTimes], experiment: Experiment) -> Experiment | None:
-    """Return an experiment whose values are, for each run, the values of the rank with most time outside of MPI.
+    """Return an experiment that contains, for each run, the values of the rank with the most time outside of MPI.
 
-    times: the times of these runs, in the same order. Configurations without values of single ranks are left out; the
-    result is None if no configuration is left.
+    times: `efficiency_times` of the runs. Configurations without values of single ranks are left out; the result is
+    None if no configuration is left.
     """
     kept = [run for run in runs if run.metadata.complete and not run.metadata.counts_only]
     values = {name: np.full(measured.shape, np.nan) for name, measured in experiment.values.items()}
@@ -105,7 +105,7 @@ def slowest_ranks(runs: Sequence[StoredRun], times: Sequence[RunTimes], experime
 
 
 def places_of(times: Sequence[RunTimes], experiment: Experiment) -> Iterator[tuple[int, int]]:
-    """Yield the indices of configuration and repetition of each run in the experiment."""
+    """Yield, for each run, the index of its configuration and of its repetition in the experiment."""
     points = {tuple(point): at for at, point in enumerate(experiment.points.tolist())}
     taken: dict[int, int] = defaultdict(int)
     for run in times:
@@ -125,7 +125,7 @@ def _threads(archive: RunArchive) -> int:
 
 
 def _delays(archive: RunArchive, place: IntArray) -> Delays | None:
-    """Return the delays of a run by the call paths of its experiment."""
+    """Return the delays of a run, None if it has none. place: the call path of the experiment for each call path."""
     table = read_delays(archive.path, len(archive.tree))
     if table is None:
         return None
@@ -137,13 +137,13 @@ def _delays(archive: RunArchive, place: IntArray) -> Delays | None:
 
 
 def _separated(metadata: RunMetadata) -> bool:
-    """Return whether waiting in collective operations was measured."""
+    """Return whether the run measured waiting in collective operations separately from transfer."""
     how = "" if metadata.fingerprint is None else metadata.fingerprint.facts.get("--mpi-wait", "")
     return how in _SEPARATING or (metadata.launcher.get("family") == "smpi" and how not in ("", "off"))
 
 
 def _columns(archive: RunArchive, name: str, place: IntArray, tree: CallTree) -> RankColumns:
-    """Return a metric by rank, or its statistics if the archive has no values of ranks; 0 if not measured."""
+    """Return a metric for each rank, or its statistics if the archive has no values of ranks; 0 if not measured."""
     metadata, known = archive.metadata, archive.statistics.get(name)
     if known is None:
         return RankColumns.of_ranks(np.zeros((len(tree), metadata.ranks)))
@@ -167,7 +167,7 @@ def _of_statistics(known: RankStatistics, place: IntArray, tree: CallTree) -> Ra
 
 
 def _of_threads(archive: RunArchive, metric: str, place: IntArray, tree: CallTree) -> FloatArray | None:
-    """Return the values of each thread, shape (call paths, ranks, threads)."""
+    """Return the values of each thread, shape (call paths, ranks, threads); None if they are not stored."""
     values = archive.values
     if values is None:
         return None
@@ -180,7 +180,10 @@ def _of_threads(archive: RunArchive, metric: str, place: IntArray, tree: CallTre
 
 
 def _placed(values: FloatArray, place: IntArray, tree: CallTree) -> FloatArray:
-    """Return the values of a run arranged by the call paths of its experiment; 0 outside of the program."""
+    """Return the values of a run, arranged by the call paths of its experiment.
+
+    The call paths of the start and the end of MPI (MPI_Init, MPI_Finalize) have the value 0.
+    """
     result = np.zeros(len(tree))
     result[place[place >= 0]] = values[place >= 0]
     result[tree.start_and_end] = 0.0

@@ -53,13 +53,13 @@ from .unify import unify_trees
 OverRanks = Literal["mean", "max", "sum"]
 
 MOST_LEFT_OUT = 12
-"""Largest number of runs that a note lists after its first run. The note gives the number of the others."""
+"""Largest number of runs that a note lists after its first run. The note gives the number of the remaining runs."""
 DEVIATES = 1.5
-"""A note names a run whose time differs from the median by more than this factor.
+"""A note names a run whose time differs from the median of its repetitions by more than this factor.
 
-A miss is a run that is slowed down by a factor of 1.6 or more and has no note. A false alarm is another run with a
-note. With 1.5, the misses are 8 %, and there are no false alarms at a scatter of 3 or 10 %. With 1.25: 0.6 % misses and
-1.6 % false alarms. With 2: 54 % misses and no false alarms (benchmarks/quality_thresholds.py).
+Tested with benchmarks/quality_thresholds.py, at a scatter of the times of 3 and 10 %. A miss is a run without a note
+although it is slowed down by a factor of 1.6 or more. A false alarm is a run with a note that is not slowed down.
+1.5: 8 % misses, no false alarms. 1.25: 0.6 % misses, 1.6 % false alarms. 2: 54 % misses, no false alarms.
 """
 _LEAST_OF_MEDIAN = 3
 _NAMED_OF_A_GROUP = 3
@@ -68,14 +68,14 @@ _RANKS = re.compile(r"\b(ranks?|process(?:es)?) \d+(?:[-, ]+\d+)*")
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run archive of an experiment folder: its path and metadata."""
+    """A run archive in an experiment folder: its path and metadata."""
 
     path: Path
     metadata: RunMetadata
 
 
 def find_runs(folder: Path | str) -> list[StoredRun]:
-    """Return the run archives in a folder, or the folder itself if it is one, sorted by parameters and repetition.
+    """Return the run archives in a folder (or the folder itself if it is an archive), by parameters and repetition.
 
     Hidden folders (raw profiles, unfinished archives) are ignored. Raises FormatError if the folder cannot be read or
     the run.json of an archive is invalid.
@@ -87,7 +87,10 @@ def find_runs(folder: Path | str) -> list[StoredRun]:
 
 
 def scan_runs(folder: Path | str) -> tuple[list[StoredRun], list[FormatError]]:
-    """Return the readable run archives in a folder like `find_runs`, and the errors of the unreadable ones."""
+    """Return the readable run archives in a folder like `find_runs`, and the errors of the unreadable archives.
+
+    Raises FormatError if the folder itself cannot be read.
+    """
     folder = Path(folder)
     if is_archive(folder):
         return [StoredRun(folder, read_metadata(folder))], []
@@ -116,7 +119,7 @@ _mixed: ContextVar[bool] = ContextVar("mixed", default=False)
 
 @contextmanager
 def mixed_runs(allowed: bool) -> Iterator[None]:
-    """Let experiments in this context contain runs of different programs, commands or machines if `allowed`."""
+    """If `allowed`, let `load_experiment` accept runs of different programs, commands or machines in this context."""
     token = _mixed.set(allowed)
     try:
         yield
@@ -136,19 +139,22 @@ class NoCompleteRun(MeasurementError):
 def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Experiment:
     """Return the runs of a folder (or a single run archive) as one experiment.
 
-    Call paths of different runs are the same if the linker names from their roots are equal. The values of a rank are
-    combined over threads by `over_locations` of the metric, then over ranks by `over_ranks`. Exceptions:
+    Two call paths of different runs are the same if the linker names of their regions from the root are equal. The
+    values of a rank are combined over its threads by `over_locations` of the metric ("sum" or "max"). The values of the
+    ranks are then combined by `over_ranks` ("mean", "max" or "sum"), with these exceptions:
 
-    - Metrics with over_locations "max" always take the maximum over the ranks.
-    - The metric heap_held has the values of the rank with the largest heap.
-    - With over_ranks "max", inclusive values are the values of the rank with the largest inclusive value.
+    - For metrics with over_locations "max", the result is always the maximum over the ranks.
+    - For the metric heap_held, the result is the values of the rank with the largest heap.
+    - With over_ranks "max", an inclusive value is the largest inclusive value of a rank.
 
-    Failed and partial runs are left out, and `notes` names them. `notes` also names the run with the largest overhead.
-    The metric `overhead` exists only in single runs. The declarations of the experiment (`declared.py`) apply to all
-    runs. If some runs are count-only, `Experiment.timed` is the experiment of the other runs.
+    Failed and partial runs are left out, and `notes` names them. `notes` also names the run with the largest overhead
+    if this overhead is large. The metric `overhead` is left out; it exists only in single runs. The declarations of the
+    experiment (`declared.py`) apply to all runs. If only some runs are count-only, `Experiment.timed` is the experiment
+    of the other runs.
 
-    Raises FormatError for unreadable archives, and NoCompleteRun. Raises MeasurementError if there is no run, or if the
-    runs have different parameters, programs, commands or machines (see `mixed_runs`).
+    Raises FormatError for unreadable archives, NoCompleteRun if all runs failed or are partial, UsageError for another
+    `over_ranks`. Raises MeasurementError if there is no run, or if the runs have different parameters, programs,
+    commands or machines (see `mixed_runs`).
     """
     folder = Path(folder)
     if over_ranks not in ("mean", "max", "sum"):
@@ -166,7 +172,7 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
             tuple(run.path for run in stored),
         )
     names = _parameter_names(folder, usable)
-    usable.sort(key=lambda run: run.metadata.counts_only)  # runs with times first: they define the reference conditions
+    usable.sort(key=lambda run: run.metadata.counts_only)  # runs with times come first, as `usable[:timed]` requires
     notes.extend(_expect_alike(folder, usable))
     archives = [read_archive(run.path, values=False) for run in steps("reading runs", usable)]
     whole, paths = _experiment(folder, names, usable, archives, over_ranks)
@@ -189,7 +195,7 @@ def _experiment(
     archives: Sequence[RunArchive],
     over_ranks: OverRanks,
 ) -> tuple[Experiment, list[IntArray]]:
-    """Return runs as one experiment, and for each run the indices that its call paths have in the experiment."""
+    """Return runs as one experiment, and for each run an array: the index of its call paths in the experiment."""
     notes = [*_problems(archives), *_slowed(archives)]
     tree, paths = unify_trees([archive.tree for archive in archives])
     points, configuration, repetition = _layout(names, usable)
@@ -216,7 +222,7 @@ def _experiment(
                 column[:, where, count] = 0.0
                 column[path, where, count] = _combined(known, metric, over_ranks)
         values[name] = column
-    if HELD in values:  # the rank with the largest heap runs out of memory first, not the mean
+    if HELD in values:  # not the mean over ranks: the rank with the largest heap runs out of memory first
         with_heap = [number for number, archive in enumerate(archives) if HELD in archive.statistics]
         held = columns_of_one_rank([archives[number] for number in with_heap], HELD)
         for number, of_one in zip(with_heap, held, strict=True):
@@ -264,7 +270,10 @@ def _experiment(
 
 
 def _expect_alike(folder: Path, runs: Sequence[StoredRun]) -> list[str]:
-    """Return a note if the runs have different fingerprints. Raises MeasurementError unless mixing is allowed."""
+    """Return, as a list, a note if the runs have different fingerprints.
+
+    Raises MeasurementError in this case, unless `mixed_runs` allows different fingerprints.
+    """
     found = groups(runs, [run.metadata.fingerprint for run in runs])
     if len(found) == 1:
         return []
@@ -284,7 +293,10 @@ def _group(runs: Sequence[StoredRun]) -> str:
 
 
 def _left_out(runs: Sequence[StoredRun]) -> list[str]:
-    """Return notes on the runs that are left out; runs whose reasons differ only in numbers share a note."""
+    """Return notes on the runs that are left out.
+
+    Runs share a note if their reasons differ only in the numbers of ranks or processes.
+    """
     alike: dict[str, list[StoredRun]] = {}
     for run in runs:
         alike.setdefault(_RANKS.sub("ranks or processes", why_incomplete(run.metadata)), []).append(run)
@@ -303,7 +315,7 @@ def _left_out_together(runs: Sequence[StoredRun]) -> str:
 
 
 def _problems(archives: Sequence[RunArchive]) -> list[str]:
-    """Return the problems of runs, each text once, with the names of its runs."""
+    """Return the problems of runs. Each text occurs once, with the names of the runs that have this problem."""
     runs: dict[str, list[str]] = {}
     for archive in archives:
         for problem in archive.metadata.problems:
@@ -318,7 +330,7 @@ def _named(names: list[str], of: int) -> str:
 
 
 def _matrices(runs: Sequence[StoredRun]) -> dict[int, CommunicationMatrix]:
-    """Return the communication matrix of one run for each number of ranks, if it is known."""
+    """Return number of ranks → communication matrix of the first run with this number, if this run has one."""
     found: dict[int, CommunicationMatrix] = {}
     for ranks, own in {run.metadata.ranks: run for run in reversed(runs)}.items():
         if (matrix := read_communication(own.path)) is not None:
@@ -338,7 +350,10 @@ def why_incomplete(metadata: RunMetadata) -> str:
 
 
 def _parameter_names(folder: Path, runs: Sequence[StoredRun]) -> tuple[str, ...]:
-    """Return the parameter names in the order of the first run. Raises MeasurementError if runs differ."""
+    """Return the names of the parameters, in the order of the first run.
+
+    Raises MeasurementError if another run has other parameters.
+    """
     first = runs[0].metadata.parameters
     for run in runs[1:]:
         if set(run.metadata.parameters) != set(first):
@@ -359,7 +374,10 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _layout(names: tuple[str, ...], runs: Sequence[StoredRun]) -> tuple[FloatArray, list[int], IntArray]:
-    """Return the points in sorted order, and for each run its configuration and the index of its repetition."""
+    """Return the points in sorted order, shape (configurations, parameters), and the place of each run.
+
+    The place of a run is the index of its configuration, and the index of its repetition there, from 0.
+    """
     keys = [tuple(float(run.metadata.parameters[name]) for name in names) for run in runs]
     ordered = sorted(set(keys))
     index = {key: number for number, key in enumerate(ordered)}
@@ -376,14 +394,14 @@ def _layout(names: tuple[str, ...], runs: Sequence[StoredRun]) -> tuple[FloatArr
 def _loaded(
     runs: Sequence[StoredRun], configuration: Sequence[int], repetition: IntArray, shape: tuple[int, int]
 ) -> NDArray[np.bool_]:
-    """Return which runs were on a loaded machine; shape (configurations, repetitions)."""
+    """Return which runs were made on a loaded machine; shape (configurations, repetitions)."""
     loaded = np.zeros(shape, dtype=bool)
     loaded[list(configuration), repetition] = [run.metadata.loaded for run in runs]
     return loaded
 
 
 def _slowed(archives: Sequence[RunArchive]) -> list[str]:
-    """Return a note on the run with the largest share of overhead, if this share is large."""
+    """Return, as a list, a note on the run with the largest share of overhead if this share is above `DOMINATED`."""
     share = {
         archive: 0.0 if archive.metadata.simulated_by_effort else overhead_share(archive.metadata.overhead)
         for archive in archives
@@ -397,7 +415,10 @@ def _slowed(archives: Sequence[RunArchive]) -> list[str]:
 def _deviating(
     experiment: Experiment, runs: Sequence[StoredRun], configuration: Sequence[int], repetition: IntArray
 ) -> list[str]:
-    """Return a note on each run whose time is far from the median of at least three repetitions."""
+    """Return a note on each run whose time differs from the median of its repetitions by more than `DEVIATES`.
+
+    Configurations with fewer than three repetitions get no note.
+    """
     if "time" not in experiment.values or repetition.max() < _LEAST_OF_MEDIAN - 1:
         return []
     times = np.where(np.isfinite(experiment.values["time"]).any(axis=0), experiment.program("time"), np.nan)
@@ -421,7 +442,10 @@ def _deviating(
 
 
 def _metrics(archives: Sequence[RunArchive]) -> dict[str, Metric]:
-    """Return the metrics of all runs. Raises FormatError if two runs define a metric differently."""
+    """Return the metrics of all runs by name, without overhead and critical time.
+
+    Raises FormatError if two runs define a metric differently.
+    """
     metrics: dict[str, Metric] = {}
     for archive in archives:
         for metric in archive.metadata.metrics:
@@ -436,9 +460,9 @@ def _metrics(archives: Sequence[RunArchive]) -> dict[str, Metric]:
 
 
 def _statistics(archive: RunArchive, name: str) -> RankStatistics | None:
-    """Return the statistics of a metric over ranks; None if they are unknown.
+    """Return the statistics of a metric over the ranks of a run; None if they are unknown.
 
-    If each rank had one thread, thread_time and threads are derived from time and visits.
+    The archive of a run with one thread per rank has no thread_time and threads; they follow from time and visits.
     """
     if name in archive.statistics or not {"time", "visits"} <= archive.statistics.keys():
         return archive.statistics.get(name)

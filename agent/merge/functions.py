@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions without instrumentation, from samples: call paths outside of all regions, and a flat profile."""
+"""Attribute samples to functions without instrumentation: as call paths outside of all regions, and a flat profile."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLOCK = "task_clock"
 
 @dataclass(frozen=True)
 class Function:
-    """A function of a program or library; `name` is empty if it is unknown."""
+    """A function of a program or library. name: "" if unknown. library: path of the file; "" if unknown."""
 
     name: str
     library: str
@@ -36,7 +36,7 @@ class Function:
 
 
 def functions_of(addresses: SampledAddresses) -> list[Function]:
-    """Return the function of each address."""
+    """Return the function of each sampled address."""
     found = [Function("", "")] * addresses.address.size
     for code in addresses.code:
         inside = (addresses.address >= np.uint64(code.begin & ~15)) & (addresses.address < np.uint64(code.end))
@@ -51,9 +51,11 @@ def functions_of(addresses: SampledAddresses) -> list[Function]:
 
 
 def with_functions(profile: ProcessProfile) -> ProcessProfile:
-    """Return the profile with call paths for functions that ran outside of all regions; unchanged without samples.
+    """Return the profile with a call path for each function that samples found outside of all regions.
 
-    These call paths are roots, because samples do not contain callers. Their time is the sampled processor time.
+    These call paths are roots, because samples do not contain callers. Their time is the sampled processor time; the
+    time and the sampled metrics of the call path "outside of all regions" become 0. Returns the profile unchanged if it
+    has no samples outside of regions.
     """
     addresses = profile.addresses
     if addresses is None or not addresses.outside.any():
@@ -91,9 +93,10 @@ def with_functions(profile: ProcessProfile) -> ProcessProfile:
 
 
 def flat_profile(profiles: Iterable[ProcessProfile]) -> list[dict[str, Any]]:
-    """Return the samples of all processes by function, inside and outside of regions, in descending order of samples.
+    """Return the samples of all processes by function, inside and outside of regions.
 
-    Each entry has "function", "library" and the metrics of the sampler.
+    At most `_MOST_FUNCTIONS` functions are returned, in descending order of samples. Each entry has "function",
+    "library" and the metrics of the sampler.
     """
     totals: dict[Function, dict[str, int]] = {}
     for profile in profiles:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inclusive values of the rank with the largest value, for experiments that combine ranks by their maximum."""
+"""Compute the values of the rank with the largest value, for experiments that combine ranks by their maximum."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ def largest_inclusive(
     metrics: Mapping[str, Metric],
     shape: tuple[int, int, int],
 ) -> tuple[dict[str, FloatArray], list[str]]:
-    """Return the largest inclusive value of a rank, for each additive metric and in the given shape, and notes.
+    """Return the largest inclusive value of a rank for each additive metric, and notes.
 
-    paths: for each run, the call path of the experiment of each of its call paths. places: configuration and repetition
-    of each run. For runs without values of each rank, the result is the sum of the maxima of the call paths, which is
-    an upper bound; a note names these runs.
+    - paths: for each run, the index of its call paths in the experiment.
+    - places: for each run, the indices of its configuration and repetition.
+    - shape: (call paths, configurations, repetitions), the shape of each result.
+
+    If a run has no values of single ranks, its result is the sum over the call paths of their maxima, which is an upper
+    bound. A note names these runs.
     """
     result = {name: np.full(shape, np.nan) for name, metric in metrics.items() if metric.over_locations == "sum"}
     bounded = []
@@ -45,16 +48,19 @@ def largest_inclusive(
 
 
 ONE_RANK = 1.05
-"""If the sum of maxima is at most this multiple of the sum of one rank, all maxima count as maxima of this rank."""
+"""Limit for (sum over the call paths of the maxima over ranks) / (sum over the call paths for one rank).
+
+Up to this limit, almost all maxima are values of this rank, and the maxima are used as its values.
+"""
 
 
 def columns_of_one_rank(archives: Sequence[RunArchive], name: str) -> list[FloatArray]:
-    """Return the values of a metric for one rank of each run: the rank with the largest sum over all call paths.
+    """Return, for each run, the values of a metric for the rank with the largest sum over all call paths.
 
-    The shape for each run is (call paths,). If almost all maxima over the ranks belong to this rank in all runs, the
-    result is the maxima: they have simpler models, because the rank of the maximum does not change between
-    configurations. If the values of each rank are unknown, the result is the maxima, too; then their sum is an upper
-    bound.
+    The shape for each run is (call paths,). If almost all maxima over the ranks belong to this rank in all runs
+    (`ONE_RANK`), the result is the maxima. They have simpler models than the values of a rank whose number differs
+    between configurations. For a run without values of single ranks, the result is the maxima, too; their sum is then
+    an upper bound.
     """
     maxima, columns = [archive.statistics[name].max for archive in archives], []
     for archive, most in zip(archives, maxima, strict=True):
@@ -69,7 +75,7 @@ def columns_of_one_rank(archives: Sequence[RunArchive], name: str) -> list[Float
 
 
 def _values(archive: RunArchive) -> RunValues | None:
-    """Return the values of each rank; None if they are missing or damaged, so that statistics must be used."""
+    """Return the values of single ranks; None if they are missing or damaged, so that statistics must be used."""
     if not archive.metadata.rank_columns:
         return None
     try:
@@ -79,7 +85,10 @@ def _values(archive: RunArchive) -> RunValues | None:
 
 
 def _largest(archive: RunArchive, values: RunValues | None, name: str) -> FloatArray:
-    """Return the largest inclusive value of a rank for each call path, summed over threads; shape (call paths,)."""
+    """Return, for each call path, the largest inclusive value of a rank, summed over threads; shape (call paths,).
+
+    values: None: return the inclusive sum of the maxima instead. The result is NaN where a value is unknown.
+    """
     if values is None:
         return archive.tree.inclusive(archive.statistics[name].max)
     found = archive.tree.inclusive(_dense(archive, values, name)).max(axis=1)

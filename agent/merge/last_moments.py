@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time of killed processes from their latest event to their end, for the call path that was active.
+"""Add the time from the latest event of a killed process to its end, to the call path that was active.
 
-The runtime updates the counters of a profile at each event: a region is entered or left. The time after the latest
-event is in no counter. If a process is killed, its file contains the time of the latest event and the active call path.
-The time of its end is known from the first available source:
+An event is the moment at which the program enters or leaves a region. The runtime updates a profile at each event, so
+no counter contains the time after the latest event. The profile of a killed process contains the time of its latest
+event and the active call path. The time of its end comes from the first available source:
 
-1. The node agent, which the kernel notifies of the end (exact).
-2. The latest sample of the agent, if the agent was killed, too (at most one interval too early, by default 0.2 s).
-3. The end of the launch, if there was no agent (the rank may have ended earlier).
+1. The node agent, which the kernel notifies of the end of a process (exact).
+2. The latest sample of the node agent, if the agent was killed, too (at most one interval too early, by default 0.2 s).
+3. The end of the launch, if there was no node agent (the process may have ended earlier).
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _WENT_ON = (
     "it measured longer than the launch took: it continued after the launch, or its clock jumped; its "
     "times were reduced to the time before the end"
 )
-_CLOCKS_DIFFER = 0.01  # largest relative difference between a time in ticks and by the system clock
-_MOMENT = 0.1  # seconds between the readings of two clocks for the same moment
+_CLOCKS_DIFFER = 0.01  # largest relative difference between a duration in ticks and by the system clock
+_MOMENT = 0.1  # largest number of seconds between the readings of two clocks for the same moment
 _LATEST = 1 << 63
 
 
 @dataclass(frozen=True)
 class HostEnds:
-    """The ends of processes that the agent of one host recorded. Times are CLOCK_MONOTONIC of this host (ns).
+    """The ends of processes that the node agent of one host recorded. Times are CLOCK_MONOTONIC of this host (ns).
 
-    ended: time of the end by process id. alive: the latest time at which all other processes were alive; None if the
-    agent ended regularly.
+    ended: process id → time of its end. alive: the latest time at which all other processes were alive; None if the
+    agent ended regularly after all processes.
     """
 
     ended: Mapping[int, int] = field(default_factory=dict)
@@ -48,7 +48,10 @@ class HostEnds:
 
 
 def ends_by_host(nodes: Sequence[Mapping[str, Any]], alive: Mapping[str, int]) -> dict[str, HostEnds]:
-    """Return the records of all agents. nodes: contents of node-<host>.json. alive: times in alive-<host>, by host."""
+    """Return host → ends that its node agent recorded.
+
+    nodes: the contents of the files node-<host>.json. alive: host → time in its file alive-<host>.
+    """
     result = {host: HostEnds(alive=moment) for host, moment in alive.items()}
     for node in nodes:
         host, processes = node.get("host"), node.get("processes")
@@ -67,7 +70,7 @@ def _is_moment(value: object) -> TypeGuard[int]:
 
 
 def launch_end(metadata: RunMetadata) -> LaunchEnd:
-    """Return the time of the end of the launch, as far as it is known."""
+    """Return the end of the launch, with the times that are known."""
     began, host = metadata.launcher.get("began_ns"), metadata.launcher.get("host")
     simulated = metadata.launcher.get("family") == "smpi"  # simulated time may be longer than the launch
     seconds = None if simulated or metadata.seconds is None else max(0.0, metadata.seconds)
@@ -89,9 +92,10 @@ def _epoch_of_end(metadata: RunMetadata) -> int | None:
 
 @dataclass(frozen=True)
 class LaunchEnd:
-    """The end of a launch. epoch: ns since 1970. at: CLOCK_MONOTONIC of its host (ns). seconds: duration.
+    """The end of a launch; None stands for unknown.
 
-    None: unknown.
+    epoch: time of the end, ns since 1970. host: the host of the launch. at: time of the end, CLOCK_MONOTONIC of this
+    host in ns. seconds: duration of the launch; None also for simulated ranks, whose time may be longer.
     """
 
     epoch: int | None = None
@@ -100,7 +104,7 @@ class LaunchEnd:
     seconds: float | None = None
 
     def is_exceeded_by(self, seconds: float) -> bool:
-        """Return whether a duration is longer than any process of the launch can have run."""
+        """Return whether a duration (seconds) is longer than a process of the launch can have run."""
         return self.seconds is not None and seconds > self.seconds * (1 + _CLOCKS_DIFFER) + _MOMENT
 
 
@@ -111,8 +115,8 @@ NOT_KNOWN = LaunchEnd()
 class End:
     """The end of a process. Times are CLOCK_MONOTONIC of its host (ns); None: unknown.
 
-    killed: whether the process was killed. at: time of its end, if it was. launch: time of the end of the launch; later
-    events do not count. longest: duration of the launch (seconds).
+    killed: whether the process was killed. at: time of the end of a killed process. launch: time of the end of the
+    launch; time after it does not count. longest: duration of the launch (seconds).
     """
 
     killed: bool = False
@@ -124,10 +128,11 @@ class End:
 def ends_of(
     profiles: Sequence[ProcessProfile], hosts: Mapping[str, HostEnds], launch: LaunchEnd = NOT_KNOWN
 ) -> tuple[End, ...]:
-    """Return the end of the process of each profile. Call paths are not used.
+    """Return the end of the process of each profile. The call paths of the profiles are not used.
 
     If a process calls exec, each of its programs has a profile with the same process id. A program then ends when the
-    next one begins. No process counts longer than the launch, although background processes may run longer.
+    next program begins. The time after the end of the launch does not count, although background processes may run
+    longer.
     """
     begins: dict[tuple[str, int], list[ProcessProfile]] = defaultdict(list)
     for profile in sorted(profiles, key=lambda profile: profile.stage):
@@ -138,7 +143,7 @@ def ends_of(
         limit = launch.at if host == launch.host else None
         later = [other for other in begins[host, profile.pid] if other.stage > profile.stage]
         if later and limit is not None and profile.start_ns <= later[0].start_ns:
-            limit = min(limit, later[0].start_ns)  # the next program has this process id from there on
+            limit = min(limit, later[0].start_ns)  # from then on, the process id belongs to the next program
         if profile.state is ProfileState.ENDED:
             result.append(End(launch=limit, longest=launch.seconds))
         else:
@@ -149,9 +154,11 @@ def ends_of(
 
 
 def until_the_end(profile: ProcessProfile, end: End | None) -> ProcessProfile:
-    """Return the profile; for a killed process, with the time between its latest event and its end.
+    """Return the profile with times that end at the end of its process.
 
-    The time of a process that continued after the launch is limited to the end of the launch.
+    For a killed process, the time between its latest event and its end is added. The times of a process that continued
+    after the launch are reduced to the time before the end of the launch. end: None: return the profile unchanged. The
+    problems of the result contain a text if the end is unknown, or if times were reduced.
     """
     if end is None:
         return profile
@@ -165,7 +172,10 @@ def until_the_end(profile: ProcessProfile, end: End | None) -> ProcessProfile:
 
 
 def _lifetime(profile: ProcessProfile, end_ns: int | None, longest: float | None) -> float | None:
-    """Return the seconds from the start of a process to a moment; None if the clocks contradict each other."""
+    """Return the seconds from the start of a process to the time `end_ns` (CLOCK_MONOTONIC).
+
+    Returns None if `end_ns` is None, or if the result contradicts the duration `longest` of the launch in seconds.
+    """
     if end_ns is None:
         return None
     lived = (end_ns - profile.start_ns) * 1e-9
@@ -175,7 +185,7 @@ def _lifetime(profile: ProcessProfile, end_ns: int | None, longest: float | None
 
 
 def _within(profile: ProcessProfile, end: End) -> ProcessProfile:
-    """Return the profile with reduced times for threads whose time exceeds the duration of the launch."""
+    """Return the profile with reduced times for threads whose time is longer than their process can have run."""
     if profile.clock is Clock.NONE or "time" not in profile.values or not profile.parent.size:
         return profile
     lived, problem = _lifetime(profile, end.launch, end.longest), _WENT_ON
@@ -200,22 +210,23 @@ def _within(profile: ProcessProfile, end: End) -> ProcessProfile:
 
 
 def _share_within(time: FloatArray, lived: float) -> FloatArray:
-    """Return the factor for the time of each call path of a thread so that their sum is at most `lived` seconds.
+    """Return a factor for the time of each call path of a thread, so that the sum of the times is at most `lived`.
 
-    Only the longest times are reduced, all to the same time, because a jump of the clock makes one time too long.
+    time: seconds of each call path; lived: seconds. Only the longest times are reduced, all to the same time, because a
+    jump of the clock makes one time too long.
     """
     if time.sum() <= lived * (1 + _CLOCKS_DIFFER):
         return np.ones(time.size)
     ascending = np.sort(time)
     before = np.concatenate([[0.0], np.cumsum(ascending)[:-1]])
-    levels = (lived - before) / np.arange(time.size, 0, -1)  # equal level of all times from each index on
+    levels = (lived - before) / np.arange(time.size, 0, -1)  # for each index: the common time of all longer times
     level = max(0.0, float(levels[np.argmax(levels <= ascending)]))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(time > level, level / time, 1.0)
 
 
 def _needs_end(profile: ProcessProfile) -> bool:
-    """Return whether threads of the process were active and measured time when it ended."""
+    """Return whether the process was killed while threads were active and measured time."""
     if profile.state is ProfileState.ENDED or profile.clock is Clock.NONE or "time" not in profile.values:
         return False
     return bool(np.isfinite(profile.seconds_per_tick)) and bool((profile.threads.node >= 0).any())
@@ -230,9 +241,10 @@ def _end_of(profile: ProcessProfile, host: HostEnds | None, launch: LaunchEnd) -
 
 
 def _until(profile: ProcessProfile, lived: float) -> ProcessProfile:
-    """Return the profile with the time from the latest event of each thread to its end on its active call path.
+    """Return the profile with, for each thread, the time from its latest event to the end of the process.
 
-    lived: duration of the process (seconds), which limits the time of each thread.
+    This time is added to the active call path of the thread. lived: duration of the process in seconds, which limits
+    the time of each thread.
     """
     time = profile.values["time"].astype(np.float64)
     threads = np.bincount(profile.location, weights=np.nan_to_num(time))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detect raw folders that are already merged, because a merge was killed before it removed the folder."""
+"""Detect raw folders that are already merged. They exist if a merge was killed before it removed the raw folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .run import merge_command
 def merged_as(raw: Path, experiment: Path) -> Path | None:
     """Return the archive in an experiment folder that contains the processes of a raw folder; None if there is none.
 
-    Such an archive has the same start time (ms) and command, and a rank with the process id of one of these processes.
+    The archive must have the same start time (ms) and command, and a rank with the process id of one of the processes.
     Raises FormatError if the raw folder or its launch.json cannot be read.
     """
     launched = read_launch(raw).metadata
@@ -32,7 +32,10 @@ def merged_as(raw: Path, experiment: Path) -> Path | None:
 
 
 def settled_after_interruption(raw: Path, experiment: Path) -> str:
-    """Remove a raw folder that is empty or merged, otherwise keep it. Return a text for the user, or an empty one."""
+    """Remove a raw folder that contains no profiles or is merged; otherwise keep it.
+
+    Returns a text for the user about the place of the measurements; "" if there are none.
+    """
     try:
         counted = any(raw.glob("profile-*.quipu"))
         archive = merged_as(raw, experiment) if counted else None

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that the merge shares with the reduction over MPI: libquipu_merge.so (mpi_wrap/native/reduction).
+"""Call libquipu_merge.so: the C functions that the merge shares with the reduction over MPI.
 
-The library checks all indices, so that a damaged profile never causes an access outside of an array.
+Their sources are in mpi_wrap/native/reduction. The library checks all indices, so that a damaged profile never causes
+an access outside of an array. All functions here raise EnvironmentProblem if the library cannot be loaded.
 """
 
 from __future__ import annotations
@@ -31,16 +32,18 @@ CELL = np.dtype(
     ],
     align=True,
 )
-"""struct quipu_cell of cells.h: statistics of one metric of one call path over some ranks; all zero without ranks.
+"""struct quipu_cell of cells.h: statistics of one metric of one call path over some ranks. All fields are 0 without
+ranks.
 
-- m2: sum of squared deviations from the mean. min_rank, max_rank: the lowest ranks with the minimum and the maximum.
+- m2: sum of squared deviations from the mean.
+- min_rank, max_rank: the ranks with the minimum and the maximum; the lowest rank if several have the same value.
 - present: number of ranks with the call path.
 - known: number of ranks with a known value; a rank without the call path has the known value 0.
 - level, used, bucket, count: the quantile sketch (archive/sketch.py).
 """
 Cells = NDArray[np.void]
 SMALLEST_CELL = 29
-"""Smallest size of a cell in a message (bytes)."""
+"""Smallest size of a cell in a message of the reduction over MPI (bytes)."""
 
 
 class _ThreadRows(ctypes.Structure):
@@ -71,7 +74,7 @@ _FUNCTIONS = {
 
 
 def _path() -> Path:
-    """Return the library below QUIPU_HOME, or the installed one if QUIPU_HOME contains only the measuring parts."""
+    """Return the path of the library: below QUIPU_HOME, or the installed library if QUIPU_HOME does not contain it."""
     try:
         return native_file(LIBRARY)
     except EnvironmentProblem:
@@ -96,10 +99,12 @@ def _functions() -> dict[str, Callable[..., int]]:
 
 
 def unify_nodes(parent: IntArray, region: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the call path of each node, and the parents and regions of these call paths, level by level.
+    """Return the call path of each node (nodes,), and the parent and the region of each call path (call paths,).
 
-    parent: indices, -1: a root; parents come before their children. Two nodes have the same call path if the regions
-    from their roots are equal. Siblings are in the order of their first node.
+    parent: index of the parent of each node, -1 for a root; parents come before their children. Two nodes have the same
+    call path if the regions from their roots are equal. The call paths are ordered level by level, and siblings in the
+    order of their first node. Raises ValueError if a parent does not come before its child, MemoryError if there is not
+    enough memory or there are 2^32 - 1 nodes or more.
     """
     nodes = parent.size
     if nodes >= _ROOT:
@@ -117,14 +122,20 @@ def unify_nodes(parent: IntArray, region: IntArray) -> tuple[IntArray, IntArray,
 
 
 def merge_cells(into: Cells, other: Cells) -> None:
-    """Add the statistics of other ranks to cells; the two sets of ranks must be disjoint."""
+    """Add the statistics of other ranks to the cells `into`, in place. The two sets of ranks must be disjoint.
+
+    Raises ValueError if the shapes differ.
+    """
     if into.shape != other.shape:
         raise ValueError(f"cells of shape {into.shape} and {other.shape} cannot be added")
     _functions()["quipu_cells_merge"](into, other, into.size)
 
 
 def unpacked_cells(message: bytes, count: int) -> Cells:
-    """Return the cells of a message of the reduction. Raises ValueError for another number or inconsistent cells."""
+    """Return the cells in a message of the reduction over MPI, shape (count,).
+
+    Raises ValueError if the message contains another number of cells or inconsistent cells.
+    """
     cells = np.zeros(count, dtype=CELL)
     if not _functions()["quipu_cells_merge_packed"](cells, count, message, len(message)):
         raise ValueError("statistics are inconsistent")
@@ -134,10 +145,13 @@ def unpacked_cells(message: bytes, count: int) -> Cells:
 def add_rows(
     cells: Cells, metric: int, ranks: IntArray, path: IntArray, rank: IntArray, values: FloatArray, largest: bool
 ) -> None:
-    """Add the values of one metric on `ranks`, ascending, to cells of shape (call paths, metrics).
+    """Add the values of one metric to cells of shape (call paths, metrics), in place.
 
-    path, rank, values: rows, sorted by path, then rank. Several rows of a rank are its threads; their sum or maximum is
-    used. NaN: unknown. Raises ValueError if rows are not sorted, or have an invalid call path or rank.
+    - metric: index of the metric. ranks: all ranks of the rows, ascending.
+    - path, rank, values: shape (rows,), sorted by path, then rank. Rows with the same path and rank are threads.
+    - largest: whether to use the maximum over the threads of a rank; otherwise their sum is used.
+
+    A value of NaN is unknown. Raises ValueError if rows are not sorted, or have an invalid call path or rank.
     """
     paths, metrics = cells.shape
     rows = values.size
@@ -157,11 +171,16 @@ def add_rows(
 def wall_times(
     path: IntArray, thread: IntArray, parent: IntArray, visits: FloatArray, time: FloatArray, wait: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return wall time, the waiting in it, and the number of threads that executed the call path, for each row.
+    """Return, for each row, the wall time, the waiting in it, and the number of threads that executed its call path.
 
-    The rows are of one process. path, thread: of each row; the main thread has the smallest number. parent: of each
-    call path, -1: none. visits, time, wait: counts of the thread. The wall times of all rows sum to the time of the
-    main thread (wall.c). Raises ValueError for a row with an invalid call path.
+    Each row belongs to one call path and thread of the same process. All arrays except `parent` have shape (rows,).
+
+    - path, thread: of each row. The main thread has the smallest number.
+    - parent: parent of each call path, -1 for a root.
+    - visits, time, wait: values of the thread (time and wait in seconds).
+
+    The sum of the wall times of all rows equals the time of the main thread (algorithm: wall.c). Raises ValueError for
+    a row with an invalid call path.
     """
     path, thread, parent = (np.ascontiguousarray(array, dtype=np.int64) for array in (path, thread, parent))
     entered = np.ascontiguousarray(visits, dtype=np.float64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ranks of each node: the ranks that the node agent recorded, and ranks that ended before it saw them."""
+"""Complete the ranks of each node: the node agent does not record ranks that ended before it saw them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from ..launch.raw_folder import RankFile
 
 
 def with_ranks(nodes: Sequence[Mapping[str, Any]], files: Iterable[RankFile]) -> tuple[Mapping[str, Any], ...]:
-    """Return the nodes with a record of each rank.
+    """Return the records of the nodes with a record of each rank.
 
-    If the command started several jobs in succession, the ranks are of the job with most ranks on the node.
+    nodes: records of the node agents. files: the files that each rank wrote at its start. If the command started
+    several MPI jobs in succession, the result contains the ranks of the job with the most ranks on the node.
     """
     by_host: dict[str, dict[int, list[RankFile]]] = {}
     for file in files:

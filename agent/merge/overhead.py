@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The overhead of a run, in total, and the call paths that it dominates (docs/design/overhead.md)."""
+"""Compute the overhead of a run, and find the call paths whose time is mostly overhead (docs/design/overhead.md)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from ..profile.overhead import OVERHEAD, EventCosts, are_mpi, event_costs
 from ..profile.reader import ProcessProfile
 
 DOMINATED = 0.2
-"""A call path is dominated by overhead if overhead takes more than this share of its inclusive time."""
+"""Overhead dominates a call path if it takes more than this share of the inclusive time."""
 MATTERS = 0.01
-"""A call path with less than this share of the total time causes no warning."""
+"""A call path with less than this share of the time of the program causes no warning."""
 
 
 def costs_of(profile: ProcessProfile) -> dict[str, float]:
-    """Return the overhead of a process as in `totals`; empty if it did not record the costs of events."""
+    """Return the overhead of a process, with the keys of `totals`; empty if it did not record the costs of events.
+
+    An event is an entry into and exit from a region, a visit of a function without hooks, or an addition to a counter.
+    """
     costs = event_costs(profile.attributes)
     if costs is None or OVERHEAD.name not in profile.values:
         return {}
@@ -45,8 +48,11 @@ def costs_of_events(
 ) -> dict[str, float]:
     """Return the overhead of a process like `costs_of`, from sums over all its call paths.
 
-    pairs: enter and exit pairs, including of_mpi pairs of MPI functions. time: seconds without the roots of locations.
-    events: the other elements of `EVENTS`. setup: `ProcessProfile.setup_seconds`.
+    - attributes: of the profile of the process.
+    - pairs: number of enter and exit pairs, including `of_mpi` pairs of MPI functions.
+    - time: measured seconds, without the time outside of all regions.
+    - events: numbers of the other two elements of `EVENTS`: visits of functions without hooks, additions to counters.
+    - setup: `ProcessProfile.setup_seconds`.
     """
     costs = event_costs(attributes)
     if costs is None:
@@ -86,18 +92,23 @@ def _of_process(
 
 
 def totals(processes: Iterable[Mapping[str, float]], nodes: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the overhead of a run for run.json, from `costs_of` its processes; empty if no process recorded it.
+    """Return the overhead of a run for run.json; empty if no process recorded its overhead.
 
-    - visits, mpi_visits: numbers of enter and exit pairs.
-    - hooks, mpi, counters, probes, total: seconds of all processes and threads. counters includes quiet functions;
-      probes are the barriers before collective operations, without the waiting; total is the sum.
-    - collectives, probed: calls of collective operations that could have a probe, and those that had one.
-    - time: measured seconds, including this overhead.
-    - pair, outside: seconds of one pair, and its part in the time of the caller; means over the processes.
+    processes: `costs_of` for each process. nodes: records of the node agents. A pair is an entry into and the exit from
+    a region. A quiet function has no hooks, but counts its effort. A probe is a barrier that Quipu adds before a
+    collective operation, to separate waiting from transfer.
+
+    - visits, mpi_visits: numbers of pairs of all regions, and of MPI functions.
+    - hooks, mpi, counters, probes: overhead in seconds, summed over processes and threads: of the pairs of functions
+      and MPI functions, of counters and quiet functions, and of probes without the waiting in them. total: their sum.
+    - collectives, probed: number of calls of collective operations that could have a probe, and that had a probe.
+    - time: measured seconds, including this overhead, summed over processes and threads.
+    - pair, outside: seconds of one pair, and the part of it that the time of the caller contains; means over processes.
     - untimed: number of call paths whose time belongs to their callers, because they were entered too often.
-      untimed_first, untimed_last: seconds after the start of the process when the first and the last became untimed.
-    - setup: processor seconds of starting and ending the measurement and of registering regions, sum over the
-      processes. It is not in total, because most of it is outside of the measured time.
+      untimed_first, untimed_last: seconds from the start of the process until the first and the last of them became
+      untimed.
+    - setup: processor seconds to start and to end the measurement and to register regions, summed over the processes.
+      total does not contain them, because most of them are outside of the measured time.
     - agents: processor seconds of the node agents.
     """
     known = [costs for costs in processes if costs]
@@ -123,7 +134,7 @@ def _seconds(text: str, otherwise: float = 0.0) -> float:
 
 
 def overhead_share(costs: Mapping[str, float]) -> float:
-    """Return the share of the overhead in the measured time; 0 if it is unknown."""
+    """Return the overhead as a share of the measured time; 0 if it is unknown. costs: the result of `totals`."""
     return costs.get("total", 0.0) / costs["time"] if costs.get("time", 0.0) > 0 else 0.0
 
 
@@ -131,10 +142,11 @@ def overhead_share(costs: Mapping[str, float]) -> float:
 class Dominated:
     """Call paths that overhead dominates for the same reason.
 
-    - path: the call path with the largest overhead. share: its share of the inclusive time, 0 to 1.
-    - culprit: the call path (`path` or one below it) that causes most of the overhead.
-    - hook: whether the cause is its enter and exit hooks; otherwise its counters and functions without a hook.
-    - paths: number of affected call paths.
+    - path: the call path with the largest overhead. share: the overhead as a share of its inclusive time, 0 to 1.
+    - culprit: the call path (`path` or a call path below it) with the largest exclusive overhead.
+    - hook: whether the hooks of the culprit cause at least half of its overhead; otherwise counters and functions
+      without hooks cause it.
+    - paths: number of dominated call paths with this culprit.
     """
 
     path: int
@@ -147,10 +159,11 @@ class Dominated:
 def dominated(
     tree: CallTree, time: FloatArray, overhead: FloatArray, visits: FloatArray, costs: Mapping[str, float]
 ) -> list[Dominated]:
-    """Return call paths with an overhead above `DOMINATED` and a time of at least `MATTERS` of the program.
+    """Return the call paths with an overhead above `DOMINATED` and a time of at least `MATTERS` of the program.
 
-    time, overhead, visits: exclusive values per call path, summed over ranks. costs: `totals`. For the enter and exit
-    pairs of the call path itself, only the part inside of its time counts. The largest overhead comes first.
+    time, overhead, visits: exclusive values per call path, summed over ranks, shape (call paths,). costs: the result of
+    `totals`. The overhead of a call path contains only the part of its own enter and exit hooks that its time contains.
+    Call paths whose culprits are the same region are combined. The largest overhead comes first.
     """
     time, overhead = np.nan_to_num(time), np.nan_to_num(overhead)
     inclusive = tree.inclusive(time)
@@ -177,7 +190,7 @@ def dominated(
 def dominated_in(archive: RunArchive) -> list[Dominated]:
     """Return the result of `dominated` for a run; empty if the run did not record the overhead of call paths.
 
-    The result is empty for time simulated by effort, which contains no overhead.
+    The result is also empty if time = effort × rate was simulated, because such times contain no overhead.
     """
     found = archive.statistics
     if archive.metadata.simulated_by_effort or not {"time", OVERHEAD.name, "visits"} <= found.keys():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process grid of an experiment: created by the program, declared, or inferred from messages."""
+"""Find the process grid of an experiment: created by the program, declared, or inferred from messages."""
 
 from __future__ import annotations
 
@@ -26,9 +26,13 @@ def process_grids(
 ) -> tuple[tuple[ProcessGrid, ...], list[str]]:
     """Return the process grids that counts may depend on, and notes on contradictions.
 
-    points: shape (configurations, parameters). configuration: of each run. matrices: reads the communication matrix by
-    number of ranks; it is called only if the program creates no grid. The result is empty if no parameter is the number
-    of ranks, or if the program creates a grid of one dimension.
+    - names: parameters. points: shape (configurations, parameters).
+    - runs: metadata of each run. configuration: index of the configuration of each run.
+    - matrices: function that returns number of ranks → communication matrix; only called if the program creates no
+      grid.
+
+    The result is empty if no parameter is the number of ranks, if the program creates a grid with one dimension or too
+    many dimensions, or if its grids follow no known rule.
     """
     parameter = _number_of_ranks(names, points, runs, configuration)
     if parameter is None:
@@ -53,7 +57,7 @@ def process_grids(
 def _of_messages(
     grids: tuple[ProcessGrid, ...], matrices: Mapping[int, CommunicationMatrix]
 ) -> tuple[ProcessGrid, ...]:
-    """Return the grids that agree with the communication matrices; all grids if the matrices do not restrict them."""
+    """Return the grids that agree with the communication matrices; all grids if the matrices exclude none."""
     found = agreeing(grids, matrices)
     return grids if found is None else tuple(replace(grid, source="of messages") for grid in found)
 
@@ -61,7 +65,7 @@ def _of_messages(
 def _number_of_ranks(
     names: Sequence[str], points: FloatArray, runs: Sequence[RunMetadata], configuration: Sequence[int]
 ) -> str | None:
-    """Return the parameter that equals the number of ranks in every run; None if there is none."""
+    """Return the name of the varied parameter that equals the number of ranks in every run; None if there is none."""
     ranks = np.array([run.ranks for run in runs])
     for place, name in enumerate(names):
         values = points[list(configuration), place]

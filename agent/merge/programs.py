@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measured programs and libraries of a run, as parts of its fingerprint."""
+"""Identify the measured programs and libraries of a run, for its fingerprint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INSTALLED = re.compile(r"/(?:site|dist)-packages/|/lib/python3[.\d]*/")
 
 
 def with_programs(fingerprint: Fingerprint | None, profiles: Iterable[ProcessProfile]) -> Fingerprint | None:
-    """Return the fingerprint of a run with the programs of its processes and their instrumented libraries."""
+    """Return the fingerprint with the programs of the processes and their instrumented libraries; None stays None."""
     if fingerprint is None:
         return None
     programs = dict.fromkeys(profile.attributes.get("program", "") for profile in profiles)
@@ -29,13 +29,13 @@ def with_programs(fingerprint: Fingerprint | None, profiles: Iterable[ProcessPro
 
 
 def identities(programs: Iterable[Path]) -> dict[str, ProgramIdentity]:
-    """Return the identities of programs and of the instrumented libraries that they load, by file name."""
+    """Return file name → identity, for programs and the instrumented libraries that they load, if the files exist."""
     files = dict.fromkeys(file for program in programs for file in _files(program))
     return {file.name: known for file in files if (known := program_identity(file)) is not None}
 
 
 def with_modules(fingerprint: Fingerprint | None, regions: Iterable[Region]) -> Fingerprint | None:
-    """Return the fingerprint with the existing Python files of the program.
+    """Return the fingerprint with the identities of the Python files that contain measured regions.
 
     Installed packages and the standard library are left out, because they rarely change between runs.
     """
@@ -52,7 +52,7 @@ def _module(file: Path) -> str:
 
 
 def program_identity(path: Path) -> ProgramIdentity | None:
-    """Return the identity of the current file; None if it does not exist."""
+    """Return the identity of a file as it is now; None if it does not exist."""
     known = identity(path)
     return None if known is None else ProgramIdentity(str(path), *known)
 
@@ -62,4 +62,4 @@ def _files(program: Path) -> Iterator[Path]:
     try:
         yield from (library for library in shared_libraries(program) if modules(library))
     except FormatError:
-        return  # a program of another machine, or a removed program
+        return  # the libraries are unknown: the program is for another machine, or was removed

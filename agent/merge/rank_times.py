@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time of each rank in each call path of an experiment, from one run per configuration."""
+"""Read the time of each rank in each call path of an experiment, from one run per configuration."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .unify import unify_trees
 
 
 def times_by_rank(runs: Sequence[StoredRun], experiment: Experiment) -> dict[tuple[float, ...], FloatArray]:
-    """Return exclusive seconds by point, shape (call paths, ranks), summed over threads.
+    """Return point → exclusive seconds, summed over threads, shape (call paths of the experiment, ranks).
 
-    The values are of the first complete run of each point that has times of several ranks. The call paths are the call
-    paths of the experiment; those outside of the program have the value 0.
+    The values come from the first complete run of each point that contains the times of single ranks and has more than
+    one rank. The call paths of the start and the end of MPI (MPI_Init, MPI_Finalize) have the value 0.
     """
     found: dict[tuple[float, ...], FloatArray] = {}
     for run in runs:
@@ -37,7 +37,7 @@ def times_by_rank(runs: Sequence[StoredRun], experiment: Experiment) -> dict[tup
 
 
 def places_in(tree: CallTree, other: CallTree) -> IntArray:
-    """Return the index in `tree` of each call path of another tree; -1 if the tree does not contain it."""
+    """Return the index in `tree` of each call path of `other`; -1 for call paths that `tree` does not contain."""
     _, (own, there) = unify_trees([tree, other])
     place = np.full(int(max(own.max(initial=-1), there.max(initial=-1))) + 1, -1)
     place[own] = np.arange(len(own))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assign ranks to processes, and find ranks that did not end regularly."""
+"""Assign ranks to processes, and find ranks whose measurements are missing or incomplete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..launch.raw_folder import RankFile, ranges_text
 from ..profile.reader import ProcessProfile, ProfileState
 
 ENDED_WELL = RunMetadata(exit_code=0)
-_MOST_NAMED = 4  # processes in a message
+_MOST_NAMED = 4  # largest number of processes that a message names
 _RETURNED = " returned from main without MPI_Finalize: MPI calls of destructors of static objects are not simulated"
 
 
@@ -32,7 +32,11 @@ class RankedProcess:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The problems of a run: texts, ranks without a profile, and whether measurements are missing."""
+    """The problems of a run.
+
+    problems: texts for the user. missing: records of the ranks without a profile. partial: whether measurements are
+    missing, so that models must not use the run.
+    """
 
     problems: tuple[str, ...]
     missing: tuple[RankRecord, ...]
@@ -42,10 +46,11 @@ class Judgement:
 def assign_ranks(profiles: Iterable[ProcessProfile], files: Iterable[RankFile]) -> list[RankedProcess]:
     """Return the processes in order of rank, start and process id, without processes that are not ranks of the run.
 
-    The rank of a process is known from the first available source: its attribute "rank", the record of the shim for its
-    process id and host, or the rank of the process that forked it. Processes of unknown rank are left out if others
-    recorded the number of ranks (for example processes started by MPI_Comm_spawn). Otherwise they are numbered in order
-    of host and process id.
+    files: the files that the shim (quipu-exec) wrote when it started each rank. The rank of a process comes from the
+    first available source: the attribute "rank" of its profile, the file of the shim for its host and process id, or
+    the rank of the process that forked it. Processes that MPI_Comm_spawn started are left out if there are others. If
+    some process recorded the number of ranks, processes without a known rank are left out, too. Otherwise they get the
+    next numbers, in order of host and process id.
     """
     profiles = list(profiles)
     apart = any(profile.attributes.get("spawned") != "1" for profile in profiles)
@@ -64,7 +69,7 @@ def assign_ranks(profiles: Iterable[ProcessProfile], files: Iterable[RankFile]) 
             unknown.append(profile)
     rest = sorted(unknown, key=lambda profile: (profile.start_ns, profile.pid))
     found = True
-    while found:  # a child may seem to begin before its parent, if a clock was set
+    while found:  # repeated, because a child may seem to begin before its parent if a clock was set
         found, unknown, rest = False, rest, []
         for profile in unknown:
             host, parent = profile.attributes.get("host", ""), whole_number(profile.attributes.get("forked_from", ""))
@@ -93,11 +98,13 @@ def judge(
 ) -> Judgement:
     """Return the problems of a run: processes with missing measurements, and ranks without a profile.
 
-    foreign: profiles that were left out, which is also a problem. metadata: how the launch ended.
+    - processes: the result of `assign_ranks`. files: the files of the shim, one for each started rank.
+    - foreign: profiles of processes that are not ranks of the run, which is also a problem.
+    - metadata: contains how the launch ended.
 
-    A profile contains all counts until the end of its process. If the launch ended without an error, a process that
-    called exec or _exit or was killed is therefore no problem: the program intended this end. A rank that initialized
-    MPI must call MPI_Finalize, except a process that was forked afterwards.
+    A profile contains all counts until the end of its process. If the launch ended without an error, the program
+    intended that a process called exec or _exit or was killed, so this is no problem. A rank that initialized MPI must
+    call MPI_Finalize, except a process that was forked after MPI_Init.
     """
     children = _forked_after_init(processes)
     replaced = _replaced(processes)
@@ -158,7 +165,7 @@ def judge(
     return Judgement(tuple(problems), tuple(missing.values()), partial or bool(missing) or unseen > 0 or bool(pids))
 
 
-# processes that start ranks, and the command that users call (names of processes have 15 characters)
+# Name of a process that starts ranks → the command that users call. The kernel limits names to 15 characters.
 _CALLED = {
     "prterun": "mpirun",
     "orterun": "mpirun",
@@ -170,7 +177,7 @@ _CALLED = {
 
 
 def _problems_of_mpi(profile: ProcessProfile, metadata: RunMetadata) -> tuple[str, ...]:
-    """Return why the MPI calls of a process were not counted, or why its job differs from the job of the launch."""
+    """Return texts about MPI calls that were not counted, or a number of ranks that differs from the launch."""
     attributes = profile.attributes
     found = [attributes["mpi_problem"]] if attributes.get("mpi_problem") else []
     size, launched = whole_number(attributes.get("ranks", ""), 9), metadata.launcher.get("ranks")
@@ -192,7 +199,7 @@ def _problems_of_mpi(profile: ProcessProfile, metadata: RunMetadata) -> tuple[st
 
 
 def _replaced(processes: Iterable[RankedProcess]) -> set[int]:
-    """Return the ids of profiles of programs that called exec: a later profile has the same process id."""
+    """Return id() of the profiles of programs that called exec: another profile of the process has a higher stage."""
     latest: dict[tuple[str, int], ProcessProfile] = {}
     for process in processes:
         key = process.host, process.profile.pid
@@ -217,12 +224,18 @@ def _named(processes: Sequence[RankedProcess]) -> str:
 
 
 def _of_early_end(text: str, processes: Sequence[RankedProcess]) -> str:
-    """Return a text about an early end, with the names of the processes and the state of their measurements."""
+    """Return the second part of a problem about an early end: the processes, and the state of their measurements.
+
+    text: the first part; other problems begin with ":" and have no second part.
+    """
     return "" if text.startswith(":") else f", {_named(processes)}: {_until_then(_numbers(processes))}"
 
 
 def _forked_after_init(processes: Iterable[RankedProcess]) -> set[int]:
-    """Return the ids of profiles of processes that a process forked after MPI_Init; MPI does not belong to them."""
+    """Return id() of the profiles of processes that were forked by a process with MPI.
+
+    They inherit the MPI state of their parent, but are no ranks that must call MPI_Finalize.
+    """
     ranks = {(process.host, process.profile.pid): process.profile for process in processes}
     found = set()
     for process in processes:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of the file that rank 0 writes when the ranks reduce in MPI_Finalize (mpi_wrap/native/reduction/file.c).
+"""Read the file that rank 0 writes after the ranks have reduced their profiles in MPI_Finalize.
 
-The profiles of the processes contain the same numbers. Any defect of the file therefore raises a FormatError, and the
-profiles are read instead.
+mpi_wrap/native/reduction/file.c writes it. The profiles of the processes contain the same numbers. The reader raises
+FormatError for any defect of the file, so that the caller can read the profiles instead.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _RECORD = struct.Struct("<IIQ")
 
 @dataclass(frozen=True, eq=False)
 class RankRows:
-    """The counts of a rank, one row per node.
+    """The counts of a rank, one row per node. A node is a call path in one location (thread).
 
-    path, location: int64 (nodes,). counts: int64 (nodes, metrics + 3), with times in ticks; the last three columns are
-    `EVENTS`.
+    path, location: int64 of shape (nodes,). counts: int64 of shape (nodes, metrics + 3), with times in ticks; the last
+    three columns are `EVENTS`.
     """
 
     rank: int
@@ -48,8 +48,8 @@ class RankRows:
 class RankEvents(NamedTuple):
     """Sums over all nodes of a rank.
 
-    ticks: time without the roots of its locations. pairs, quiet, counters: see `EVENTS`. of_mpi: pairs of functions of
-    MPI.
+    pairs, quiet, counters: numbers of the three `EVENTS`. of_mpi: pairs of MPI functions. ticks: measured time without
+    the time outside of all regions.
     """
 
     pairs: int
@@ -61,9 +61,10 @@ class RankEvents(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OpenPath:
-    """A call path that was open during the reduction.
+    """A call path that was open (entered, but not left) during the reduction.
 
-    present: bool (ranks,). values: float64 (ranks, metrics + 1); the last column is the overhead (seconds).
+    present: bool of shape (ranks,), whether the rank has the call path. values: float64 of shape (ranks, metrics + 1);
+    the last column is the overhead in seconds.
     """
 
     path: int
@@ -75,10 +76,12 @@ class OpenPath:
 class Reduced:
     """The content of the file of a reduction.
 
-    - parent, region: int64 (paths,). timed: whether any rank measured time.
-    - rows: of all ranks in order, or empty.
-    - statistics: over all ranks, for the metrics of the table and the overhead; or None.
-    - events: of each rank.
+    - id: identifies the reduction; the profiles of its processes contain it, too. pids: process id of each rank.
+    - timed: whether any rank measured time.
+    - parent, region: int64 of shape (call paths,): parent (-1: root), and index into `regions`.
+    - rows: of all ranks in order; empty if the file contains statistics.
+    - statistics: over all ranks, for the metrics and the overhead; None if the file contains rows.
+    - open: the open call paths. events: of each rank.
     """
 
     id: str
@@ -95,7 +98,7 @@ class Reduced:
 
     @property
     def ranks(self) -> int:
-        """Number of ranks."""
+        """Return the number of ranks."""
         return int(self.pids.size)
 
 
@@ -109,7 +112,10 @@ def read_reduced(path: Path) -> Reduced:
 
 
 class _Parser:
-    """One pass over the sections; memory is allocated only for data that the file contains."""
+    """Reads the sections in one pass. Sizes are checked before memory is allocated, so that a damaged size is harmless.
+
+    wrong: returns the error for a defect.
+    """
 
     def __init__(self, path: Path, content: bytes) -> None:
         self.path = path

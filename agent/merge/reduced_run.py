@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make a run from the file of a reduction over MPI and the counts of the processes after the reduction."""
+"""Make a run from the file of a reduction over MPI, and from residuals.
+
+The ranks reduce their profiles in MPI_Finalize. A residual contains the counts of a rank on one call path after this
+moment.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,8 @@ _LARGEST = (1 << 63) - 1
 class _Residual:
     """The counts of a rank on a call path after the reduction.
 
-    counts: as in rows. values: counts with times in seconds, then the overhead (seconds).
+    regions: of the call path, from the root. counts: as in `RankRows`, with times in ticks. values: the counts of the
+    metrics, with times in seconds, and then the overhead in seconds.
     """
 
     rank: int
@@ -42,10 +47,10 @@ class _Residual:
 
 @dataclass(frozen=True, eq=False)
 class _Whole:
-    """A reduction and the counts of its ranks after the reduction (residuals).
+    """A reduction and its residuals.
 
-    tree: all call paths. base: for each call path of the reduction its index in the tree. residuals: each with its call
-    path.
+    tree: all call paths. base: for each call path of the reduction, its index in the tree. residuals: each with the
+    index of its call path in the tree.
     """
 
     reduced: Reduced
@@ -56,9 +61,9 @@ class _Whole:
 
 
 def run_of(reduced: Reduced, processes: Sequence[RankedProcess]) -> CountedRun | None:
-    """Return the run of a reduction; None if the reduction may lack counts of these processes.
+    """Return the run of a reduction; None if the reduction and its residuals may lack counts.
 
-    processes: every profile of the run, read without its nodes.
+    processes: all processes of the run, whose profiles were read without their nodes.
     """
     if not _covers(reduced, processes):
         return None
@@ -79,7 +84,10 @@ def run_of(reduced: Reduced, processes: Sequence[RankedProcess]) -> CountedRun |
 
 
 def costs_of_ranks(reduced: Reduced, processes: Sequence[RankedProcess]) -> list[Mapping[str, float]]:
-    """Return the overhead of each rank in the form of `overhead.costs_of`, for a reduction that `run_of` accepts."""
+    """Return the overhead of each rank in the form of `overhead.costs_of`.
+
+    Only call it for a reduction and processes for which `run_of` returns a run.
+    """
     columns = {metric.name: column for column, metric in enumerate(reduced.metrics)}
     kept_time = reduced.timed and "time" in columns
     result: list[Mapping[str, float]] = []
@@ -99,7 +107,7 @@ def costs_of_ranks(reduced: Reduced, processes: Sequence[RankedProcess]) -> list
 
 
 def _covers(reduced: Reduced, processes: Sequence[RankedProcess]) -> bool:
-    """Return whether these processes took part in the reduction, all ended, and all recorded their later counts."""
+    """Return whether the processes are the ranks of the reduction, ended regularly, and stored all residuals."""
     if [process.rank for process in processes] != list(range(reduced.ranks)):
         return False
     tables = {
@@ -141,7 +149,10 @@ def _residual(reduced: Reduced, process: RankedProcess, entry: ResidualCounts) -
 
 
 def _with_thread_time(reduced: Reduced, entry: ResidualCounts) -> tuple[int, ...]:
-    """Return the counts of a residual; the time of a thread other than the main thread is not wall time."""
+    """Return the counts of a residual with thread_time and threads, if the reduction has these metrics.
+
+    The time of a thread other than the main thread is no wall time; time and wait_time of its residual become 0.
+    """
     place = {metric.name: number for number, metric in enumerate(reduced.metrics)}
     counts = list(entry.counts)
     if THREAD_TIME in place:
@@ -155,7 +166,7 @@ def _with_thread_time(reduced: Reduced, entry: ResidualCounts) -> tuple[int, ...
 def _overhead(
     reduced: Reduced, profile: ProcessProfile, is_mpi: NDArray[np.bool_], counts: NDArray[np.int64]
 ) -> FloatArray:
-    """Return the overhead (seconds) for rows of counts; NaN if the process did not record the costs of events."""
+    """Return the overhead (seconds) of each row of counts; NaN if the process did not record the costs of events."""
     costs = event_costs(profile.attributes)
     names = [metric.name for metric in reduced.metrics]
     if costs is None or "visits" not in names:
@@ -175,7 +186,7 @@ def _whole(reduced: Reduced, metrics: tuple[Metric, ...], residuals: Sequence[_R
 
 
 def _values(whole: _Whole, processes: Sequence[RankedProcess]) -> RunValues:
-    """Return the rows of all ranks, with the residuals added."""
+    """Return the rows of all ranks, which contain the residuals."""
     reduced, tree = whole.reduced, whole.tree
     later: dict[int, list[tuple[int, _Residual]]] = defaultdict(list)
     for path, residual in whole.residuals:
@@ -206,7 +217,10 @@ def _values(whole: _Whole, processes: Sequence[RankedProcess]) -> RunValues:
 
 
 def _added_up(reduced: Reduced, place: IntArray, counts: NDArray[np.int64]) -> tuple[IntArray, NDArray[np.int64]]:
-    """Return each place once, ascending, with the sums of the counts of its rows."""
+    """Combine the rows with equal place. Returns the places, ascending, each once, and the counts of each place.
+
+    Counts are added, or their maximum is used if this is how the metric combines locations.
+    """
     order = np.argsort(place, kind="stable")
     place, counts = place[order], counts[order]
     first = np.flatnonzero(np.append(True, place[1:] != place[:-1])[: place.size])
@@ -218,10 +232,10 @@ def _added_up(reduced: Reduced, place: IntArray, counts: NDArray[np.int64]) -> t
 
 
 def _of_statistics(whole: _Whole, statistics: RankCells) -> CountedRun | None:
-    """Return the run with statistics of all ranks.
+    """Return the run with statistics over all ranks; None if a residual cannot be added to them.
 
-    A call path with a residual needs the values of all ranks. They are known if the call path was open during the
-    reduction or is new. Otherwise the result is None.
+    To add a residual, the values of all ranks on its call path must be known. They are known if the call path was open
+    during the reduction, or if it occurred only after the reduction.
     """
     reduced, metrics = whole.reduced, whole.metrics
     opened = {int(whole.base[entry.path]): entry for entry in reduced.open}

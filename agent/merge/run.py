@@ -46,9 +46,8 @@ from .reduced import read_reduced
 from .reduced_run import costs_of_ranks, run_of
 from .shard import Joining, Source, read_classes_of_shard, read_shard, shards_of
 
-COLUMN_RANKS = 256
-# Prefix of raw folders with the profiles that were left out of a run; the name of the run follows.
-LEFT_OUT = ".left-out-"
+COLUMN_RANKS = 256  # default of `column_ranks_wanted`
+LEFT_OUT = ".left-out-"  # prefix of raw folders with the profiles that were left out of a run; its name follows
 _END_UNSEEN = "the exit code of the program is unknown, because its launcher was killed first"
 _NODE_SAMPLES = 20_000  # largest number of samples of all nodes in an archive
 
@@ -66,16 +65,21 @@ def merge_run(
     workers: Workers = ALONE,
     column_ranks: int | None = None,
 ) -> RunArchive:
-    """Merge a raw folder into a new run archive inside the experiment folder `destination`.
+    """Merge a raw folder into a new run archive inside the experiment folder `destination`; return the run.
 
     The name of the archive is its configuration and the next free repetition. The raw folder is removed only when the
-    archive is complete on disk. Profiles that are left out of the run are moved to a separate raw folder.
+    archive is complete on the disk. Profiles of processes that are not ranks of the run are moved to a separate raw
+    folder.
 
-    metadata: default: from launch.json in the raw folder. workers: read the profiles. column_ranks: largest number of
-    ranks for which the archive contains the values of each rank; None: `column_ranks_wanted`.
+    - metadata: None: read launch.json in the raw folder.
+    - keep_raw: do not remove the raw folder.
+    - workers: processes that read the profiles.
+    - column_ranks: largest number of ranks for which the archive contains the values of each rank; None:
+      `column_ranks_wanted`.
 
-    Raises MeasurementError if no process left a profile or the archive cannot be written; the message contains the
-    command that merges later. Raises FormatError if the raw folder or its launch.json cannot be read.
+    Raises MeasurementError if no process left a profile, if another process merges the folder, or if the archive cannot
+    be written (the message contains the command that merges later). Raises FormatError if the raw folder or its
+    launch.json cannot be read.
     """
     with _alone(Path(raw_dir)):
         return _merge(Path(raw_dir), Path(destination), metadata, keep_raw, workers, column_ranks)
@@ -83,7 +87,7 @@ def merge_run(
 
 @contextmanager
 def _alone(raw_dir: Path) -> Iterator[None]:
-    """Hold the lock of a raw folder. Raises MeasurementError if another process merges it already."""
+    """Hold the lock of a raw folder. Raises MeasurementError if another process is merging the folder."""
     try:
         descriptor = os.open(raw_dir, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
@@ -95,7 +99,7 @@ def _alone(raw_dir: Path) -> Iterator[None]:
         os.close(descriptor)
         raise MeasurementError(f"{raw_dir}: another process is merging this folder: wait until it ends") from error
     except OSError:
-        pass  # a file system without locks
+        pass  # on a file system without locks, the merge continues without a lock
     try:
         yield
     finally:
@@ -131,7 +135,7 @@ def _merge(
             f"raw profiles stay in {raw_dir}; correct this (is the disk full?) and merge them with: "
             f"{merge_command(raw_dir, destination)}"
         ) from error
-    # A run with left-out profiles is partial.
+    # A run with left-out profiles is partial; its raw folder is removed after these profiles were moved.
     apart = destination / f"{LEFT_OUT}{archive.path.name}"
     if not keep_raw and (archive.metadata.complete or _move_left_out(raw, apart)):
         _remove(raw_dir)
@@ -144,7 +148,7 @@ def merge_command(raw_dir: Path, destination: Path) -> str:
 
 
 def _with_addresses(heads: Iterable[ProcessProfile]) -> Iterator[ProcessProfile]:
-    """Yield the complete profiles that contain sampled addresses, one after the other."""
+    """Read and yield, one after the other, the profiles that contain sampled addresses. heads: the profiles so far."""
     for path in dict.fromkeys(head.path for head in heads if "addresses_lost" in head.attributes):
         try:
             yield read_profile(path)
@@ -159,9 +163,10 @@ def _others(raw: RawFolder, processes: Iterable[RankedProcess]) -> list[ProcessP
 
 
 def _move_left_out(raw: RawFolder, folder: Path) -> bool:
-    """Move the profiles that were left out of a run into a separate raw folder; return whether none is left.
+    """Move the profiles that were left out of a run into the new raw folder `folder`.
 
-    This folder can be merged like any other: processes started by MPI_Comm_spawn are ranks there.
+    Returns whether the old raw folder may be removed, because it contains no such profile any more. The new folder can
+    be merged like any raw folder; processes that MPI_Comm_spawn started are ranks there.
     """
     others = {profile.path for profile in _others(raw, assign_ranks(raw.profiles, raw.rank_files))}
     if not others:
@@ -172,12 +177,12 @@ def _move_left_out(raw: RawFolder, folder: Path) -> bool:
         for path in sorted(others):
             shutil.move(path, folder)
     except OSError:
-        return False  # they stay where they are
+        return False  # the profiles stay in the old raw folder
     return True
 
 
 def _remove(raw_dir: Path) -> None:
-    """Rename a raw folder and remove it. The renaming ends a node agent that still writes to it."""
+    """Rename a raw folder and remove it. A node agent that still writes to it ends when its folder is gone."""
     doomed = raw_dir.with_name(f"{MERGED}{uuid.uuid4().hex}")
     try:
         raw_dir.rename(doomed)
@@ -189,10 +194,10 @@ def _remove(raw_dir: Path) -> None:
 def combine(
     raw: RawFolder, metadata: RunMetadata, workers: Workers = ALONE, column_ranks: int | None = None
 ) -> RunArchive:
-    """Return the run of the profiles in a raw folder; nothing is written.
+    """Return the run of the profiles in a raw folder, without writing anything.
 
-    The data come from the reduction over MPI if the folder contains a complete one, otherwise from the profiles, which
-    `workers` read. The result does not depend on the number of workers. column_ranks: as in `merge_run`.
+    If the folder contains a complete reduction over MPI, the data come from it. Otherwise they come from the profiles,
+    which `workers` read. The result does not depend on the number of workers. column_ranks: as in `merge_run`.
     """
     processes = assign_ranks(raw.profiles, raw.rank_files)
     foreign = _others(raw, processes)
@@ -244,7 +249,7 @@ def combine(
 
 
 def _numbers_of(processes: Iterable[RankedProcess], attribute: str) -> tuple[int, ...]:
-    """Return an attribute of the process grid that the first rank recorded, as numbers; () if there is none."""
+    """Return the numbers in an attribute such as "4x2", of the first process that has it; () if there is none."""
     texts = (process.profile.attributes.get(attribute, "") for process in processes)
     parts = next((text.split("x") for text in texts if text), [])
     numbers = [number for part in parts if (number := whole_number(part, 9)) is not None]
@@ -252,7 +257,9 @@ def _numbers_of(processes: Iterable[RankedProcess], attribute: str) -> tuple[int
 
 
 def column_ranks_wanted() -> int:
-    """Return the largest number of ranks whose values an archive contains: $QUIPU_RANK_COLUMNS, or 256.
+    """Return the largest number of ranks for which an archive contains the values of each rank.
+
+    The number is $QUIPU_RANK_COLUMNS, or 256. The archive of a run with more ranks contains statistics over the ranks.
 
     Raises UsageError if the variable is not a whole number.
     """
@@ -266,9 +273,10 @@ def column_ranks_wanted() -> int:
 def _reduced(
     raw: RawFolder, processes: list[RankedProcess], columns: bool, launch: LaunchEnd
 ) -> tuple[CountedRun | None, list[Mapping[str, float]], list[str]]:
-    """Return the run of the reduction over MPI with the overhead of its ranks; and texts about defects.
+    """Return the run of the reduction over MPI, the overhead of its ranks, and texts about defects.
 
-    The run is None if there is no reduction, or if the reduction is incomplete or lacks requested data.
+    columns: whether the values of each rank are requested. The run is None if there is no reduction, if it is
+    incomplete, or if it lacks requested data.
     """
     if len(raw.reduced) != 1:
         return None, [], []
@@ -300,7 +308,10 @@ def _from_profiles(
     workers: Workers,
     columns: bool,
 ) -> tuple[CountedRun, ClassCells | None, list[RankedProcess], list[Mapping[str, float]]]:
-    """Return the run of all profiles, its classes, processes with problems in their call paths, and the overhead."""
+    """Return the run of all profiles, its count classes, the processes, and the overhead of each process.
+
+    The profiles of the returned processes contain the problems that were found while their call paths were read.
+    """
     sources = [_source(process, end) for process, end in zip(processes, ends, strict=True)]
     tasks = list(shards_of(sources, metrics, columns))
     joining = Joining()
@@ -324,7 +335,10 @@ def _from_profiles(
 def _classes_of(
     processes: Iterable[RankedProcess], ends: Iterable[End], tree: CallTree, workers: Workers
 ) -> ClassCells | None:
-    """Return the classes of a run with known call paths, from the counters in the profiles."""
+    """Return the count classes of a run from the counters in the profiles; None if there are none.
+
+    tree: the call paths of the run, which come from the reduction.
+    """
     programs = SourcePrograms()
     sources = [
         replace(_source(process, end), head=process.profile)
@@ -336,7 +350,10 @@ def _classes_of(
 
 
 def thinned(nodes: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:
-    """Return the records of the node agents with fewer samples, so that thousands of nodes fit into run.json."""
+    """Return the records of the node agents with at most `_NODE_SAMPLES` samples in total (at least 10 for each node).
+
+    Records of thousands of nodes then fit into run.json.
+    """
     room = max(10, _NODE_SAMPLES // max(1, len(nodes)))
     result: list[Mapping[str, Any]] = []
     for node in nodes:
@@ -350,7 +367,7 @@ def thinned(nodes: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ..
 
 
 def common_metrics(profiles: Iterable[ProcessProfile]) -> tuple[tuple[Metric, ...], list[str]]:
-    """Return the metrics of all profiles in order of first use, and texts about contradicting definitions."""
+    """Return the metrics of all profiles in the order of first use, and texts about contradicting definitions."""
     metrics: dict[str, Metric] = {}
     conflicts = []
     for profile in profiles:

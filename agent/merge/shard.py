@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A shard is a part of the ranks of a run. A worker reads its profiles and converts them to rows and statistics."""
+"""Read the profiles of a run in shards.
+
+A shard is a part of the ranks of a run. A worker process reads the profiles of a shard and converts them to rows and
+statistics. Then the shards are joined.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,8 @@ from .unify import Forest, RegionTable, unify, unify_trees
 
 RANKS_OF_A_SHARD = 128
 OUTSIDE = Region("(outside any region)", "(outside any region)", RegionKind.USER)
-"""The root call path of code that runs outside of all regions: before main, or all code if a filter excludes main."""
+"""The region of the root call path for code outside of all regions, such as code before main, or all code if a filter
+excludes main."""
 
 THREAD_TIME, THREADS = "thread_time", "threads"
 
@@ -37,10 +42,11 @@ Values = NDArray[np.int64] | NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Source:
-    """The source of the call paths of a process.
+    """The profile of a process that has to be read.
 
-    location: the location of a rank that shares its profile with other ranks. end: how the process was killed, if it
-    was. head: its profile without call paths, if a reader can reuse it.
+    - path: the file of the profile.
+    - location: the location (thread) of the rank, if the file contains several ranks; None: not known.
+    - end: the end of the process. head: its profile without call paths, if it was already read.
     """
 
     rank: int
@@ -52,7 +58,10 @@ class Source:
 
 @dataclass(frozen=True)
 class ShardTask:
-    """The profiles of some ranks in order of rank and start, and the requested result."""
+    """The task of a worker: the profiles of some ranks, in order of rank and start, and the requested result.
+
+    metrics: the metrics to read. columns: whether the values of each rank are requested.
+    """
 
     sources: tuple[Source, ...]
     metrics: tuple[Metric, ...]
@@ -61,10 +70,11 @@ class ShardTask:
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """The counts of some ranks.
+    """The measurements of some ranks.
 
-    values: None unless requested. read: for each profile its problems, and whether it is damaged. costs: overhead of
-    each profile (overhead.costs_of). classes: None if no program describes count classes.
+    values: one row per call path, rank and thread; None unless requested. read: for each profile, its problems, and
+    whether it is damaged. costs: `overhead.costs_of` for each readable profile. classes: None if no program describes
+    count classes.
     """
 
     tree: CallTree
@@ -77,7 +87,10 @@ class Shard:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some nodes of a process: their call paths, the indices of their locations in the list of slots, their values."""
+    """The nodes of a process: call path, slot (index of the location in a list of all locations), and values.
+
+    All arrays have shape (nodes,). values: by name of the metric.
+    """
 
     path: IntArray
     slot: IntArray
@@ -85,7 +98,7 @@ class Rows:
 
 
 def shards_of(sources: Sequence[Source], metrics: tuple[Metric, ...], columns: bool) -> Iterator[ShardTask]:
-    """Split profiles in order of rank into shards; all profiles of a rank are in the same shard."""
+    """Split profiles, which are in order of rank, into shards. All profiles of a rank are in the same shard."""
     ranks = [tuple(group) for _, group in groupby(sources, key=lambda source: source.rank)]
     for first in range(0, max(1, len(ranks)), RANKS_OF_A_SHARD):
         part = chain.from_iterable(ranks[first : first + RANKS_OF_A_SHARD])
@@ -93,7 +106,7 @@ def shards_of(sources: Sequence[Source], metrics: tuple[Metric, ...], columns: b
 
 
 def read_shard(task: ShardTask) -> Shard:
-    """Read the profiles of a shard. A profile that cannot be read is left out; `read` contains the error."""
+    """Read the profiles of a shard. A profile that cannot be read is left out; `Shard.read` contains the error."""
     table = RegionTable()
     forests, kept, ranks, costs = [], [], [], []
     read: list[tuple[tuple[str, ...], bool]] = []
@@ -133,9 +146,9 @@ def read_classes_of_shard(task: ShardTask) -> tuple[CallTree, ClassCells | None]
     """
     table = RegionTable()
     forests: list[Forest] = []
-    known: dict[int, int] = {}  # key: ids of the arrays of the call tree, shared by similar profiles
+    known: dict[int, int] = {}  # id() of `profile.region`, an array that similar profiles share → index of the forest
     number: list[int] = []
-    kept: list[ProcessProfile] = []  # keeps the arrays alive, so that their ids stay unique
+    kept: list[ProcessProfile] = []  # keeps the arrays alive, so that no other array gets the same id()
     counted = CountedProcesses()
     alike = AlikeProfiles(counted.wants)
     for source in task.sources:
@@ -156,7 +169,10 @@ def read_classes_of_shard(task: ShardTask) -> tuple[CallTree, ClassCells | None]
 
 
 def forest_of(profile: ProcessProfile, table: RegionTable) -> Forest:
-    """Return the nodes of a process as a forest. Its roots are the locations and the regions that locations call."""
+    """Return the nodes of a process as a forest.
+
+    The roots are the locations (with the region OUTSIDE), and the nodes directly below the locations.
+    """
     numbers = {number: table.number(region) for number, region in profile.regions.items()}
     ids = np.array(sorted(numbers), dtype=np.int64)
     position = np.searchsorted(ids, profile.region) if ids.size else np.zeros(profile.region.size, dtype=np.int64)
@@ -169,7 +185,7 @@ def forest_of(profile: ProcessProfile, table: RegionTable) -> Forest:
 
 
 def columns_of(profile: ProcessProfile, metrics: Iterable[Metric]) -> dict[str, Values]:
-    """Return the values of a process; a missing metric is 0, or NaN if it is a time."""
+    """Return the values of each metric, shape (nodes,). A metric that the profile lacks is 0; a time is NaN."""
     columns: dict[str, Values] = {}
     for metric in metrics:
         if metric.name in profile.values:
@@ -186,8 +202,8 @@ def with_wall_times(
 ) -> Mapping[str, Values]:
     """Return the values of a process with wall times as `time`, and the times of its threads as `thread_time`.
 
-    thread: number of the thread of each row; 0 is the main thread. The values of a profile without thread_time are not
-    changed.
+    path, thread: call path (index in `tree`) and thread of each row; 0 is the main thread. The values are returned
+    unchanged if they do not contain the metric threads.
     """
     if THREADS not in columns:
         return columns
@@ -204,7 +220,11 @@ def with_wall_times(
 
 
 def combined(rows: Sequence[Rows], slots: Sequence[tuple[int, int]], metrics: Iterable[Metric]) -> RunValues:
-    """Return one row per call path and location, sorted by call path, rank, thread. slots: (rank, thread)."""
+    """Combine the nodes of processes to one row per call path, rank and thread, in this order.
+
+    slots: rank and thread of each location. Several nodes of a row are added, or their maximum is used if this is how
+    the metric combines locations.
+    """
     ordered = sorted(range(len(slots)), key=lambda slot: slots[slot])
     place = np.empty(len(slots), dtype=np.int64)
     place[ordered] = np.arange(len(slots))
@@ -227,7 +247,7 @@ def combined(rows: Sequence[Rows], slots: Sequence[tuple[int, int]], metrics: It
 
 
 class Joining:
-    """Join shards in order of rank, so that only the result and one shard are in memory."""
+    """Joins shards in order of rank, so that only the result and one shard are in memory."""
 
     def __init__(self) -> None:
         """Start without ranks."""
@@ -236,7 +256,7 @@ class Joining:
         self.classes: ClassCells | None = None
 
     def add(self, shard: Shard) -> None:
-        """Add the next ranks."""
+        """Add the next shard, whose ranks must follow the ranks of all shards before."""
         values = [] if shard.values is None else [shard.values]
         if self._joined is None:
             self._joined, self._values, self.classes = (shard.tree, shard.statistics), values, shard.classes
@@ -250,7 +270,7 @@ class Joining:
 
     @property
     def result(self) -> tuple[CallTree, RankCells]:
-        """Return the call paths and statistics of all ranks until now. Raises ValueError before the first shard."""
+        """Return the call paths and statistics of all added ranks. Raises ValueError before the first shard."""
         if self._joined is None:
             raise ValueError("no shard has been added")
         return self._joined
@@ -263,7 +283,7 @@ class Joining:
             np.concatenate([getattr(values, name) for values in self._values])
             for name in ("callpath", "rank", "thread")
         )
-        order = np.argsort(path, kind="stable")  # shards are in order of rank, and rows within them
+        order = np.argsort(path, kind="stable")  # rows with the same call path are already in order of rank and thread
         names = self._values[0].metrics
         metrics = {name: np.concatenate([values.metrics[name] for values in self._values])[order] for name in names}
         return RunValues(path[order], rank[order], thread[order], metrics)

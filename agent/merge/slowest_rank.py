@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time of the slowest rank of each run: exact if the archive has the values of each rank, otherwise bounds."""
+"""Compute the time of the slowest rank of each run: exactly from the values of each rank, otherwise bounds."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from ..archive.run import RankStatistics, RunArchive
 
 
 def rank_times(archives: Sequence[RunArchive], configuration: Sequence[int], repetition: Sequence[int]) -> RankTimes:
-    """Return the seconds of the program in the ranks of all runs, by configuration and repetition.
+    """Return the seconds of the program in the mean and the slowest rank of all runs, by configuration and repetition.
 
-    If the statistics do not determine whether the slowest rank dominates in the mean of the repetitions, the values of
-    single ranks are read for all repetitions of this configuration. A configuration therefore contains either only
-    bounds or only exact numbers.
+    configuration, repetition: indices for each run. The statistics over ranks give bounds for the slowest rank. If the
+    upper bounds of a configuration exceed `DOMINATES` times the mean, the values of single ranks are read for all
+    repetitions of this configuration. The repetitions of a configuration therefore have either bounds or exact times,
+    except where values are missing or damaged.
     """
     times = np.full((3, max(configuration) + 1, max(repetition) + 1), np.nan)
     for archive, where, count in zip(archives, configuration, repetition, strict=True):
@@ -34,22 +35,22 @@ def rank_times(archives: Sequence[RunArchive], configuration: Sequence[int], rep
 
 
 def slowest_rank(archive: RunArchive) -> SlowestRank | None:
-    """Return the slowest rank of a run if it takes much longer than the mean over ranks; otherwise None."""
+    """Return the slowest rank of a run if it takes more than `DOMINATES` times the mean over ranks; otherwise None."""
     point = np.array([list(archive.metadata.parameters.values())], dtype=np.float64)
     return rank_times([archive], [0], [0]).dominating(point)[0]
 
 
 def _statistics(archive: RunArchive) -> tuple[float, float, float]:
-    """Return mean, lower and upper bound of the slowest rank (seconds) from the statistics over ranks."""
+    """Return, from the statistics, the mean over ranks, and lower and upper bound of the slowest rank (seconds)."""
     if "time" not in archive.statistics:
         return np.nan, np.nan, np.nan
     return _bounds(archive.statistics["time"], ~archive.tree.start_and_end)
 
 
 def _exactly(archive: RunArchive, times: Sequence[float] | FloatArray) -> tuple[float, float, float]:
-    """Return `times` with both bounds replaced by the exact time of the slowest rank, if it is known.
+    """Return `times` (mean, lower and upper bound in seconds) with the exact time of the slowest rank as both bounds.
 
-    times: mean, lower bound and upper bound (seconds). They are unchanged if the values of single ranks are damaged.
+    Returns `times` unchanged if the archive has no values of single ranks, or if these are damaged.
     """
     mean, low, high = map(float, times)
     if not archive.metadata.rank_columns or not low < high:
@@ -62,10 +63,11 @@ def _exactly(archive: RunArchive, times: Sequence[float] | FloatArray) -> tuple[
 
 
 def _bounds(time: RankStatistics, program: NDArray[np.bool_]) -> tuple[float, float, float]:
-    """Return the mean over ranks, and bounds of the time of the slowest rank.
+    """Return the mean over ranks, and the lower and the upper bound of the slowest rank (seconds).
 
-    Upper bound: the sum of the maxima of all call paths. Lower bound: each rank takes at least the sum of the maxima of
-    the call paths in which it is the slowest, and the minima of all other call paths.
+    The upper bound is the sum of the maxima of all call paths. A rank takes at least the sum of the maxima of the call
+    paths in which it is the slowest, and of the minima of all other call paths; the lower bound is the largest of these
+    sums over the ranks, and at least the mean. program: which call paths belong to the program.
     """
     mean, least, most = (np.nan_to_num(one[program]) for one in (time.mean, time.min, time.max))
     rank = time.max_rank[program]
@@ -75,7 +77,7 @@ def _bounds(time: RankStatistics, program: NDArray[np.bool_]) -> tuple[float, fl
 
 
 def _slowest(archive: RunArchive, program: NDArray[np.bool_]) -> float:
-    """Return the seconds of the program in its slowest rank, summed over threads. Raises FormatError."""
+    """Return the seconds of the program in its slowest rank. Raises FormatError if the values are damaged."""
     values = archive.values or read_metric(archive, "time")
     seconds: FloatArray = np.where(program[values.callpath], np.nan_to_num(values.metrics["time"]), 0.0)
     return float(np.bincount(values.rank, seconds, minlength=1).max())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics over the ranks of a run, which are computed for parts of the ranks and then combined."""
+"""Compute statistics over the ranks of a run: first for parts of the ranks, which are then combined."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .native import CELL, Cells, add_rows, merge_cells
 class RankCells:
     """Statistics of every metric of every call path over some ranks.
 
-    ranks: number of ranks. first_rank: the lowest rank. cells: shape (paths, metrics); a rank without the call path
-    counts as 0.
+    ranks: number of ranks. first_rank: the lowest of them. cells: shape (call paths, metrics); a rank without the call
+    path has the value 0.
     """
 
     ranks: int
@@ -27,9 +27,9 @@ class RankCells:
     cells: Cells
 
     def moved(self, places: IntArray, paths: int) -> RankCells:
-        """Return the statistics for a tree of `paths` call paths, with call path i at places[i].
+        """Return the statistics for a tree of `paths` call paths, in which call path i has the index places[i].
 
-        All other call paths count as absent on these ranks.
+        The ranks have none of the other call paths of this tree.
         """
         absent = np.zeros((), dtype=CELL)
         absent["known"] = absent["count"][0] = self.ranks
@@ -40,9 +40,10 @@ class RankCells:
         return RankCells(self.ranks, self.first_rank, cells)
 
     def joined(self, other: RankCells) -> RankCells:
-        """Return the statistics over the ranks of both objects, whose ranks must be disjoint and call paths equal.
+        """Return the statistics over the ranks of both objects.
 
-        This object must not be used afterwards, because its cells are changed.
+        They must have the same call paths and no rank in common. This object must not be used afterwards, because its
+        cells are changed.
         """
         merge_cells(self.cells, other.cells)
         first_rank = min((entry.first_rank for entry in (self, other) if entry.ranks), default=0)
@@ -50,9 +51,10 @@ class RankCells:
 
 
 def cells_of(values: RunValues, metrics: Sequence[Metric], ranks: IntArray, paths: int) -> RankCells:
-    """Return the statistics over `ranks` (all measured ranks, ascending) from rows sorted by call path and rank.
+    """Return the statistics over ranks from rows that are sorted by call path and rank.
 
-    Several rows of a rank are its threads, which are combined by `over_locations`. NaN is an unknown value.
+    ranks: all measured ranks, ascending. paths: number of call paths. Several rows of a rank are its threads, which are
+    combined by `over_locations` of the metric. NaN is an unknown value.
     """
     cells = np.zeros((paths, len(metrics)), dtype=CELL)
     for number, metric in enumerate(metrics):
@@ -62,7 +64,7 @@ def cells_of(values: RunValues, metrics: Sequence[Metric], ranks: IntArray, path
 
 
 def statistics_of(cells: Cells, metrics: Sequence[Metric]) -> dict[str, RankStatistics]:
-    """Return the statistics of every metric over the known values, from cells of shape (paths, metrics)."""
+    """Return the statistics of every metric over the known values, from cells of shape (call paths, metrics)."""
     result = {}
     for number, metric in enumerate(metrics):
         column = cells[:, number]

@@ -17,21 +17,24 @@ from ..archive.run import CommunicationMatrix
 
 _Pairs = NDArray[np.int64]
 
-# Pairs with less than this part of the messages of the busiest pair are ignored: input, results, debugging.
+# A pair of ranks is ignored if it has less than this share of the messages of the pair with the most messages: it only
+# exchanges input, results or debugging output.
 _LEAST_MESSAGES = 0.05
-# The exchange is all-to-all if the pair with the least messages sends at least this part of the pair with the most. In
-# a grid, messages of faces and corners of blocks differ by the number of cells along an edge.
+# The exchange is all-to-all if the smallest number of messages and of bytes of a pair is at least this share of the
+# largest. In a grid, the sizes of messages for faces and corners of blocks differ more, by the cells along an edge.
 _SAME = 0.5
-# Chains and grids of fewer ranks have the same pairs.
+# With fewer ranks, chains and grids have the same pairs.
 _LEAST_RANKS = 4
 
 
 def agreeing(
     grids: Sequence[ProcessGrid], matrices: Mapping[int, CommunicationMatrix]
 ) -> tuple[ProcessGrid, ...] | None:
-    """Return the grids that agree with the communication matrices; None if the matrices do not restrict them.
+    """Return the grids that agree with the communication matrices; None if no conclusion is possible.
 
-    For an all-to-all exchange the result contains only chains, because counts then depend only on the number of ranks.
+    matrices: by number of ranks. No conclusion is possible without exchanged messages, or if no grid agrees. For an
+    all-to-all exchange the result contains only chains (grids of one dimension), because counts then depend only on the
+    number of ranks.
     """
     pairs = {ranks: _pairs(matrix) for ranks, matrix in matrices.items() if ranks >= _LEAST_RANKS}
     pairs = {ranks: own for ranks, own in pairs.items() if len(own)}
@@ -44,12 +47,12 @@ def agreeing(
 
 
 def _known(matrix: CommunicationMatrix) -> NDArray[np.bool_]:
-    """Return which rows have two different known ranks."""
+    """Return which rows of the matrix are messages between two different known ranks, shape (pairs,)."""
     return np.asarray((matrix.sender >= 0) & (matrix.receiver >= 0) & (matrix.sender != matrix.receiver), dtype=bool)
 
 
 def _pairs(matrix: CommunicationMatrix) -> _Pairs:
-    """Return the pairs of ranks that exchange many messages, shape (K, 2), the smaller rank first, each pair once."""
+    """Return the pairs of ranks that exchange many messages, shape (pairs, 2), the smaller rank first, each once."""
     known = _known(matrix)
     sender, receiver, messages = matrix.sender[known], matrix.receiver[known], matrix.messages[known]
     many = messages >= _LEAST_MESSAGES * messages.max(initial=0)
@@ -66,7 +69,11 @@ def _everyone(matrix: CommunicationMatrix, ranks: int) -> bool:
 
 
 def _agrees(grid: ProcessGrid, ranks: int, pairs: _Pairs) -> bool:
-    """Return whether all pairs are neighbours in the grid (also across corners and ends), and all faces are pairs."""
+    """Return whether the pairs of ranks that exchange messages agree with a grid.
+
+    All pairs must be neighbours in the grid, also across corners and periodic ends, and all ranks with a common face
+    must be pairs.
+    """
     extents = tuple(int(extent) for extent in grid.at(ranks))
     if int(np.prod(extents)) != ranks:
         return False
@@ -74,7 +81,7 @@ def _agrees(grid: ProcessGrid, ranks: int, pairs: _Pairs) -> bool:
 
 
 def _are_neighbours(extents: tuple[int, ...], order: str, pairs: _Pairs) -> bool:
-    """Return the result of `_agrees` if the ranks are numbered by rows ("C") or by columns ("F")."""
+    """Return the result of `_agrees` for ranks that are numbered by rows ("C") or by columns ("F")."""
     places = np.stack(np.unravel_index(np.arange(int(np.prod(extents))), extents, order=order), axis=1)  # type: ignore[call-overload]
     if pairs.max() >= len(places):
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unification of call trees: of the threads and ranks of a run, and of the runs of an experiment."""
+"""Unify call trees, of the threads and ranks of a run, or of the runs of an experiment, to one tree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .native import unify_nodes
 
 
 class RegionTable:
-    """Numbers regions by linker name: regions of the same linker name are one region."""
+    """Assigns numbers to regions. Regions with the same linker name are one region."""
 
     def __init__(self) -> None:
         """Start without regions."""
@@ -23,7 +23,10 @@ class RegionTable:
         self._numbers: dict[str, int] = {}
 
     def number(self, region: Region) -> int:
-        """Return the number of a region, from 0 in order of first use. The most complete description is kept."""
+        """Return the number of a region, from 0 in the order of first use.
+
+        If a region is described several times, the first description with a file is kept, otherwise the first.
+        """
         number = self._numbers.setdefault(region.name, len(self._numbers))
         known = self._regions.get(region.name)
         if known is None or (not known.file and region.file):
@@ -31,7 +34,7 @@ class RegionTable:
         return number
 
     def numbers(self, regions: Iterable[Region]) -> IntArray:
-        """Return the numbers of several regions, int64."""
+        """Return the numbers of several regions, int64 of shape (regions,)."""
         return np.fromiter((self.number(region) for region in regions), dtype=np.int64)
 
     @property
@@ -42,23 +45,26 @@ class RegionTable:
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Call paths of one source. region: numbers of a RegionTable. parent: indices (-1: root)."""
+    """The nodes of one call tree. parent: index of the parent, -1 for a root. region: number in a `RegionTable`."""
 
     parent: IntArray
     region: IntArray
 
 
 def unify_trees(trees: Sequence[CallTree]) -> tuple[CallTree, list[IntArray]]:
-    """Return the tree of all call paths of several trees like `unify`; regions with equal linker names are the same."""
+    """Return the tree of all call paths of several trees, and for each tree the index of its call paths in the result.
+
+    Regions with equal linker names are the same region.
+    """
     table = RegionTable()
     return unify([Forest(tree.parent, table.numbers(tree.regions)[tree.region]) for tree in trees], table)
 
 
 def unify(forests: list[Forest], table: RegionTable) -> tuple[CallTree, list[IntArray]]:
-    """Return the tree of all call paths of the forests, and for each forest the call path of every node.
+    """Return the tree of all call paths of the forests, and for each forest the call path of every node, (nodes,).
 
-    Two nodes are the same call path if the region numbers from their roots are equal. Call paths are ordered level by
-    level; siblings are in the order of their first node.
+    table: contains the regions of all forests. Two nodes are the same call path if the region numbers from their roots
+    are equal. Call paths are ordered level by level; siblings are in the order of their first node.
     """
     offsets = np.cumsum([0, *(forest.parent.size for forest in forests)])
     pieces = [np.where(f.parent >= 0, f.parent + o, -1) for f, o in zip(forests, offsets, strict=False)]
