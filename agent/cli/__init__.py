@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: one file per command; main.py combines them and prints errors as messages."""
+"""The command line. Each command has a file; main.py combines the commands and prints errors as messages."""

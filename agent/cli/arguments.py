@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stricter reading of numbers and paths on the command line: plain decimal numbers only, and no empty paths."""
+"""Restrict numbers and paths on the command line: accept only plain decimal numbers, and no empty paths."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 
 
 def make_strict(command: Any) -> None:
-    """Let a command and its subcommands refuse empty paths and numbers that are not in the form of JSON or TOML.
+    """Change a command and its subcommands, so that they refuse empty paths and numbers in unusual forms.
 
-    int() and float() accept more forms, see `number_of`. An empty path would mean the working folder.
+    int() and float() accept forms that JSON and TOML do not (see `number_of`). An empty path would mean the working
+    folder. The refusal is a usage error.
     """
     for below in getattr(command, "commands", {}).values():
         make_strict(below)
     for parameter in command.params:
-        kind = copy.copy(parameter.type)  # one object stands for all integers
+        kind = copy.copy(parameter.type)  # all integer parameters share one object
         if kind.name.startswith("int"):  # integer, integer range
             kind.convert = _reading(kind, _is_whole_number, "is not a whole number; write digits only, such as 4")
         elif kind.name.startswith("float"):
@@ -27,7 +28,7 @@ def make_strict(command: Any) -> None:
 
 
 def _reading(kind: Any, is_good: Callable[[str], bool], fault: str) -> Callable[[Any, Any, Any], Any]:
-    """Return the conversion of the type `kind`, but with a usage error for texts for which `is_good` is false."""
+    """Return the conversion of the type `kind`, with an additional usage error for texts that `is_good` rejects."""
     usual = kind.convert
 
     def convert(value: Any, parameter: Any, context: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu callgraph`: the static call graph of a program, before inlining."""
+"""`quipu callgraph`: print the static call graph of a program, before inlining."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def command(
 ) -> None:
     """Show the call graph of a program that was built with the Quipu compiler wrappers, as JSON.
 
-    It contains the functions of the program and of its shared libraries, inlined or not, with their statements, loops
-    and calls. A virtual call or a call through a pointer leads to all functions that its type allows.
+    The graph contains the functions of the program and of its shared libraries, inlined or not, with their statements,
+    loops and calls. A virtual call or a call through a pointer leads to all functions that its type allows.
 
     The input can also be LLVM IR of any compiler: bitcode (.bc), text (.ll), folders and archives of them.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu campaign`: all points of a declared experiment."""
+"""`quipu campaign`: run all points of a declared experiment."""
 
 from __future__ import annotations
 
@@ -147,16 +147,16 @@ def _plan_json(campaign: Campaign, plan: Plan) -> dict[str, object]:
 
 
 class Noting:
-    """A progress display that also keeps the notes."""
+    """A progress display that also stores the notes, for --json."""
 
     def __init__(self, drawn: Progress) -> None:
-        """Begin without notes; `drawn` shows the progress."""
+        """Start without notes. drawn: the display that shows the progress."""
         self.planned, self.started, self.ended = drawn.planned, drawn.started, drawn.ended
         self._drawn = drawn
         self.notes: list[str] = []
 
     def note(self, text: str) -> None:
-        """Keep a note and show it."""
+        """Store a note and show it."""
         self.notes.append(text)
         self._drawn.note(text)
 

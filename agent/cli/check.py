@@ -98,8 +98,9 @@ def results_of(
 ) -> list[CheckResult]:
     """Return the results of the expectations in a file.
 
-    experiment, baseline: used instead of the ones that the file names; None: the ones of the file. Raises UsageError
-    if neither names an experiment, and the errors of reading files.
+    experiment, baseline: used instead of the experiment and the baseline that the file names; None: those in the file
+    are used. Raises UsageError if no experiment is given, or if the baseline does not exist, FormatError for a file
+    that cannot be read, and the errors of `compare.checking.check`.
     """
     from ..compare.expectations_file import read_expectations
 
@@ -129,7 +130,7 @@ def _checked(file: ExpectationsFile, side: Side, baseline: Path | None) -> list[
 
 
 def _is_there(path: Path | None) -> bool:
-    """Return whether the baseline exists. It is optional if no rule needs it."""
+    """Return whether a baseline exists. A baseline that no rule needs may be missing."""
     return path is not None and path.exists()
 
 

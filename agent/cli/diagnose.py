@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu diagnose`: call paths whose time grows faster than their effort, and the loss at a larger scale."""
+"""`quipu diagnose`: find call paths whose time grows faster than their effort, and the loss at a larger scale."""
 
 from __future__ import annotations
 
@@ -82,7 +82,10 @@ def command(
 
 
 def _target(data: Experiment, at: list[str]) -> dict[str, float]:
-    """Return the scale of the diagnosis. Raises UsageError without parameters, or if `at` is missing but necessary."""
+    """Return the point at which to diagnose: `at`, or by default a larger number of ranks.
+
+    Raises UsageError if the experiment has no parameters, or if `at` is empty and no parameter is called p.
+    """
     from quipu.modeling.diagnosis import scale_of
     from quipu.modeling.priors.rank_parameters import rank_parameters
 
@@ -99,7 +102,7 @@ def _target(data: Experiment, at: list[str]) -> dict[str, float]:
 
 
 def _why_nothing(found: Diagnosis, others: bool) -> str:
-    """Return why there are no findings; empty if the shown tables explain it.
+    """Return the reason why there are no findings; "" if a shown table explains this.
 
     others: whether the table of time beyond effort is shown.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of the efficiencies of an experiment, measured and predicted."""
+"""Compute the efficiencies of an experiment, measured and predicted, for display."""
 
 from __future__ import annotations
 
@@ -37,9 +37,14 @@ _TIMES = ("time", "thread_time", "wait_time")
 def efficiency_view(
     source: Path, target: Mapping[str, float] | None = None, scaling: str = "auto", ideal_network: Path | None = None
 ) -> EfficiencyView:
-    """Return the measured efficiencies of an experiment or a run; with a target also the predicted ones.
+    """Return the measured efficiencies of an experiment or a run; with a target also the predicted efficiencies.
 
-    Raises FormatError for measurements of other tools, MeasurementError if no run contains times.
+    - target: the point to predict, by parameter; None or empty: no prediction.
+    - scaling: "strong", "weak", "auto" or another name in `KINDS`.
+    - ideal_network: folder with runs of the same configurations, simulated without latency and with infinite bandwidth.
+      They separate the loss by serialization from the loss by transfer.
+
+    Raises FormatError for measurements of other tools, MeasurementError if no complete run contains times.
     """
     if is_of_others(source):
         raise FormatError(source, "has no times of ranks: efficiencies need run archives of quipu run")
@@ -58,7 +63,10 @@ def efficiency_view(
 def measured_view(
     experiment: Experiment, stored: Sequence[StoredRun], scaling: str = "auto", ideal_network: Path | None = None
 ) -> EfficiencyView | None:
-    """Return the measured efficiencies of the runs of an experiment; None if no run contains times."""
+    """Return the measured efficiencies of the runs of an experiment; None if no complete run contains times.
+
+    For the arguments see `efficiency_view`.
+    """
     runs = efficiency_times(stored, experiment.tree)
     if not runs:
         return None
@@ -79,7 +87,10 @@ def measured_view(
 
 
 def waiting_of_largest(source: Path, experiment: Experiment) -> tuple[RunTimes, RootCauses] | None:
-    """Return the causes of waiting in the run with most ranks and median time; None if single ranks are not known."""
+    """Return a run and the causes of waiting in it: among the runs with the most ranks, the run with the median time.
+
+    Returns None for measurements of other tools, without runs with times, or if the values of single ranks are unknown.
+    """
     if is_of_others(source):
         return None
     stored = [run for run in find_runs(source) if run.metadata.complete and not run.metadata.counts_only]
@@ -97,7 +108,7 @@ def _place(run: RunTimes) -> Place:
 
 
 def _representatives(runs: Sequence[RunTimes]) -> list[RunTimes]:
-    """Return the run of median elapsed time of each configuration, in ascending order of processors."""
+    """Return, for each configuration, the run with the median elapsed time, in ascending order of processors."""
     alike: dict[Place, list[RunTimes]] = {}
     for run in runs:
         alike.setdefault(_place(run), []).append(run)
@@ -106,7 +117,7 @@ def _representatives(runs: Sequence[RunTimes]) -> list[RunTimes]:
 
 
 def _ideal(folder: Path, tree: CallTree) -> dict[Place, FloatArray]:
-    """Return the elapsed seconds of each scope on an ideal network, by configuration."""
+    """Return configuration → elapsed seconds on an ideal network, for each call path and, as the last, the program."""
     runs = efficiency_times(find_runs(folder), tree)
     return {_place(run): run.elapsed.low for run in _representatives(runs)}
 
@@ -135,7 +146,8 @@ def _predicted(
 ) -> tuple[EfficiencyColumn, list[str]]:
     """Return the predicted efficiencies at a point, and notes if the point is beyond the measured range.
 
-    Raises MeasurementError if single ranks are not known.
+    runs: `efficiency_times` of the stored runs. target: the point. wanted: the kind of scaling. Raises MeasurementError
+    if the values of single ranks are unknown.
     """
     slow = slowest_ranks(stored, runs, experiment)
     if slow is None:

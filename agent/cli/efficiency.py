@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu efficiency`: how well a program uses its processors, and the causes of the losses."""
+"""`quipu efficiency`: show how well a program uses its processors, and the causes of the losses."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ def command(
     as_csv: bool = typer.Option(False, "--csv", help="Print a table in the layout of TALP (DLB)."),
 ) -> None:
     """Show the efficiency hierarchy of the POP methodology, and the call paths that cause the losses.
+
+    POP is the EU centre of excellence Performance Optimisation and Productivity.
 
     \b
     Example: quipu efficiency heat --at p=1024,n=1e6

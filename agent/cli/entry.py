@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program `quipu`. A signal ends it with one line and no traceback, even while Python imports the command line."""
+"""The entry point of `quipu`. A signal ends it with one line and no traceback, even during the imports of Python."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ _SAID = {signal.SIGINT: b"quipu: error: interrupted\n", signal.SIGTERM: b"quipu:
 
 
 def _end(number: int, _: object) -> None:
-    """End the process without an exception, because a module that is being imported could catch one."""
+    """Handle a signal: end the process without an exception, which a module that is being imported could catch."""
     os.write(2, _SAID[signal.Signals(number)])
     os._exit(128 + number)
 
 
 def main() -> None:
     """Import the command line and run it."""
-    ours = [number for number, usual in _USUAL.items() if signal.getsignal(number) is usual]  # else it is ignored
+    # A signal with another handler is left alone: the parent process chose to ignore it.
+    ours = [number for number, usual in _USUAL.items() if signal.getsignal(number) is usual]
     for number in ours:
         signal.signal(number, _end)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu explain`: print the meaning of a message and what to do."""
+"""`quipu explain`: print the meaning of a message, and what to do."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def command(
 
 
 def entries() -> tuple[Entry, ...]:
-    """Return all messages, by code."""
+    """Return all messages, sorted by code."""
     from quipu.modeling import catalogue as modeling
     from quipu.report import catalogue as report
 

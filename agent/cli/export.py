@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu export`: an experiment, or the call tree of a run, in a format of another tool."""
+"""`quipu export`: write an experiment, or the call tree of a run, in the format of another tool."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .output import say, show_json, write_own
 
 THICKET = "thicket"
 _EXPERIMENTS = {"extrap-json": ".json", "extrap-jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet"}
-# Patterns of the begin of each kind of export: files that match may be overwritten.
+# Patterns of the first characters of a file that Quipu exported. Such files may be overwritten.
 _TABLES = {
     "csv": re.compile(r'"callpath",(?:"[^"\n]*",)*"repetition"'),
     "parquet": re.compile(r"PAR1.*quipu\.export", re.DOTALL),
@@ -27,7 +27,7 @@ _OWN = re.compile(r'\s*\{"param(eter)?s": ')
 
 
 def _formats(incomplete: str) -> list[str]:
-    """Return the names of formats that begin with `incomplete`, for completion in a shell."""
+    """Return the names of formats that begin with `incomplete`, for the completion of commands in a shell."""
     return [name for name in (*_EXPERIMENTS, THICKET, *STACKS) if name.startswith(incomplete)]
 
 
@@ -120,7 +120,7 @@ def _export(
 
 
 def _given(metric: list[str], at: list[str], ranks: bool, inclusive: bool | None = None) -> str:
-    """Return the names of the given options, as text for a message."""
+    """Return the names of the options that the user gave, separated by commas, for a message."""
     options = (
         ("--metric", metric),
         ("--at", at),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The export for Thicket: a folder with one Caliper file for each run of an experiment."""
+"""Export an experiment for Thicket: a folder with one Caliper file for each run."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ from .output import require_no_source, require_own, write_together
 
 
 def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool) -> Exported:
-    """Write a folder of files named by parameters and repetition, and remove the files of runs that no longer exist.
+    """Write a folder of files whose names contain parameters and repetition.
 
-    Raises UsageError if the folder contains other files and `force` is not set, because measurements of Caliper have
-    similar names. If one file cannot be written, the folder is not changed.
+    Files of an earlier export of the same experiment are removed if their runs no longer exist. output: the folder;
+    None: a folder with the name of the experiment. Raises UsageError if the folder contains files of others and `force`
+    is not set, because measurements of Caliper have similar names. If one file cannot be written, the folder is not
+    changed.
     """
     from quipu.report.formats.stacks import is_of_quipu, run_text
 
@@ -59,7 +61,7 @@ def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool)
 
 
 def _without_others(folder: Path, name: str, written: Iterable[Path]) -> int:
-    """Remove files of an earlier export of this experiment that are not in `written`. Return their number."""
+    """Remove the files of an earlier export of the experiment `name` that are not in `written`; return their number."""
     from quipu.report.formats.stacks import is_of_quipu
 
     run = re.compile(rf"{re.escape(name)}(\.\w+=[^=]+)*\.r[0-9]+\.cali")
@@ -74,7 +76,7 @@ def _without_others(folder: Path, name: str, written: Iterable[Path]) -> int:
 
 
 def _write(folder: Path, texts: Mapping[Path, str | bytes], force: bool) -> None:
-    """Write all files of a folder, or none; create the folder if necessary."""
+    """Write all files of a folder, or none of them. The folder is created if necessary."""
     from quipu.report.formats.stacks import is_of_quipu
 
     made = not folder.is_dir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The export for profile viewers: the call tree of a run, or of one configuration."""
+"""Export the call tree of a run, or of one configuration, for profile viewers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ SUFFIXES = {
     "hatchet": ".hatchet.json",
     "caliper": ".cali",
 }
-# The first bytes of a file that Quipu wrote, by format: such a file may be overwritten. Caliper: see `is_of_quipu`.
+# Patterns of the first bytes of a file that Quipu exported, by format. Such files may be overwritten. For Caliper see
+# `is_of_quipu`.
 _OWN = {
     "folded": re.compile(r"(?:[^\n]+ [0-9]+\n)+\Z"),
     "speedscope": re.compile(r'\{"exporter": "quipu"'),
@@ -36,7 +37,7 @@ _OWN = {
 }
 _OF_ONE_METRIC = ("folded", "chrome-trace")
 _OF_RANKS = ("speedscope", "chrome-trace", "caliper")
-_UNROUNDED = ("hatchet", "caliper")  # formats for all metrics; the others only contain metrics with integer sums
+_UNROUNDED = ("hatchet", "caliper")  # formats for all metrics; the other formats need metrics that can be added up
 
 
 def export_stacks(
@@ -50,7 +51,11 @@ def export_stacks(
     over_ranks: str,
     force: bool,
 ) -> Exported:
-    """Write the call tree of a run or of a configuration. Raises UsageError for options that do not fit the format."""
+    """Write the call tree of a run, or of one configuration of an experiment.
+
+    chosen: the format. output: None: a file with the name of the run or experiment. For the other arguments see the
+    options of `quipu export`. Raises UsageError for options that do not fit the format or the source.
+    """
     from quipu.report.formats import stacks
 
     names = split_names(metrics)
@@ -93,7 +98,10 @@ def _is_own(chosen: str, old: str) -> bool:
 
 
 def _view(source: Path, at: Sequence[str], ranks: bool, over_ranks: str) -> tuple[str, TreeView, list[str]]:
-    """Return a name, the call tree, and the names of its samples (one per rank if `ranks`, else empty)."""
+    """Return the name of the source, its call tree, and the names of the samples: one per rank, or none.
+
+    ranks: whether to export each rank as a separate sample.
+    """
     from quipu.report.tree_views import experiment_view, run_tree_view
 
     over = over_ranks_of(over_ranks)

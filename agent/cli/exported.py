@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Exported:
-    """A file for another tool.
+    """A file or folder that was written for another tool.
 
-    name: the name of the exported experiment or run. notes: information that the format cannot represent. content: a
-    description of the content.
+    name: the name of the exported experiment or run. notes: texts about information that the format cannot represent.
+    content: a description of the content, which follows the name of the file in the last message.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Exported:
 
 
 def oversubscribed_note(data: Experiment) -> list[str]:
-    """Return notes on configurations whose times contain waiting for a processor, which no export format can mark."""
+    """Return notes on configurations whose times contain waiting for a processor. No export format can mark these."""
     from quipu.report.text import waiting_texts
 
     return [f"the exported file does not show this: {text}" for text in waiting_texts([data])]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu facts`: the functions of a program after the optimizations of the compiler."""
+"""`quipu facts`: show the functions of a program after the optimizations of the compiler."""
 
 from __future__ import annotations
 

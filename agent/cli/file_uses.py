@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uses of files that do not scale, for `quipu diagnose`."""
+"""Find uses of files that do not scale, for `quipu diagnose`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..load.measurements import load
 def file_uses(
     source: Path, experiment: Experiment, analysis: Analysis, point: Mapping[str, float]
 ) -> tuple[FileFinding, ...]:
-    """Return ways of using files that do not scale; empty if files were not counted."""
+    """Return the uses of files that do not scale up to `point`; empty if the runs did not count uses of files."""
     if "file_writes" not in experiment.values:
         return ()
     of_ranks = rank_parameters(experiment)

@@ -27,10 +27,12 @@ _TOOLS = ("quipu", "scorep")
 
 @dataclass(frozen=True)
 class _Selected:
-    """Regions to keep.
+    """A selection of regions.
 
-    comments: lines for the head of the filter file. lines: a description of the selection. show: prints the selection
-    as a view. dropped: the regions that are not kept.
+    - names: linker names of the regions to instrument. dropped: linker names of regions that are not selected.
+    - comments: lines for the head of the filter file; all but the first two are also printed.
+    - summary: the end of the last message. lines: further messages about the selection.
+    - show: prints the selection as a table; None: there is no table.
     """
 
     names: list[str]
@@ -257,7 +259,7 @@ def _modeled(
 
 
 def _show(name: str, point: dict[str, float], selection: RegionSelection, as_json: bool) -> None:
-    """Print the selected and the rejected regions."""
+    """Print the selected and the rejected regions at a point, as a table or as JSON. name: of the experiment."""
     from quipu.report.json_views import filter_json
     from quipu.report.terminal import tables
 
@@ -292,7 +294,7 @@ def _within(
 
 
 def _text(chosen: _Selected, compiler: str, format_name: str, program: Path | None) -> tuple[str, list[str]]:
-    """Return the filter file, and notes on the selected regions that its format cannot express."""
+    """Return the text of the filter file, and notes on what its format cannot express."""
     from quipu.report.formats import format_filter
     from quipu.report.formats.exclusion_lists import gcc_options, name_list
 
@@ -312,7 +314,7 @@ def _text(chosen: _Selected, compiler: str, format_name: str, program: Path | No
 
 
 def _demangled_notes(names: list[str], format_name: str) -> list[str]:
-    """Return notes on regions that have no linker names in the measurements."""
+    """Return, as a list, a note on the regions whose linker names the measurements do not contain."""
     from quipu.report.formats import demangled
 
     others = demangled(names)
@@ -331,7 +333,7 @@ def _demangled_notes(names: list[str], format_name: str) -> list[str]:
 
 
 def _construct_notes(names: list[str]) -> list[str]:
-    """Return notes on OpenMP constructs among the regions."""
+    """Return, as a list, a note on the bodies of OpenMP constructs among the regions."""
     from quipu.report.formats import function_of_construct
 
     constructs = [name for name in names if function_of_construct(name)]
@@ -345,7 +347,7 @@ def _construct_notes(names: list[str]) -> list[str]:
 
 
 def is_filter(text: str) -> bool:
-    """Return whether a text is a filter file with at least one block; comments alone are not enough."""
+    """Return whether a text is a Score-P filter file with at least one block (SCOREP_…_BEGIN)."""
     from quipu.report.formats import parse_filter
 
     try:

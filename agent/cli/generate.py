@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu generate`: write MPI programs of known complexity."""
+"""`quipu generate`: write an MPI program whose functions have a known complexity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from quipu.modeling.generator import Choices, Function
 
 STATEMENT = "complexity.json"
-"""The file that states the complexity of each function of a generated program."""
+"""Name of the file that states the complexity of each function of a generated program."""
 _MOST_FUNCTIONS, _SHOWN = 10_000, 20
 _LARGEST = {"p": 1e9, "n": 1e12}
 
@@ -149,7 +149,10 @@ def _choices(
 
 
 def _range_end(option: str, texts: list[str]) -> dict[str, float]:
-    """Return the largest p and n. Raises UsageError beyond the limits of generated programs (main.cpp)."""
+    """Return p and n from the value of --from or --to.
+
+    Raises UsageError if they are missing, or outside of the limits of generated programs (main.cpp).
+    """
     values = parse_assignments(option, texts)
     if set(values) != set(_LARGEST):
         raise UsageError(f"{option}: give exactly p and n, such as {option} p=128,n=8000")
@@ -160,7 +163,10 @@ def _range_end(option: str, texts: list[str]) -> dict[str, float]:
 
 
 def _write(folder: Path, texts: dict[str, str], force: bool) -> None:
-    """Write the files of a program, and remove further files of an earlier program in the folder."""
+    """Write the files of a program into a folder, and remove the remaining files of an earlier program there.
+
+    texts: name of the file → content. Raises UsageError if the folder contains other files and `force` is not set.
+    """
     from quipu.modeling.generator.statement import SCHEMA
 
     if folder.exists() and not folder.is_dir():

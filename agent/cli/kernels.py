@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu kernels`: predict computation, memory and communication time of each kernel, and what limits it."""
+"""`quipu kernels`: predict the computation, memory and communication time of each kernel, and what limits it."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def command(
 
 
 def clock_of_runs(experiment: Path) -> float | None:
-    """Return the clock frequency of the runs (Hz); None if it is not known or the file is of another tool."""
+    """Return the clock frequency of the complete runs (Hz, see `clock_of`); None if unknown, or for other tools."""
     from ..load.measurements import is_of_others
     from ..merge.counters import clock_of
     from ..merge.experiment import find_runs

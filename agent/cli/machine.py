@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu machine`: measure this machine, for models of kernels and for rates."""
+"""`quipu machine`: measure this machine, for `quipu kernels` and `quipu rates`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def command(
 
 
 def _words(launch: str) -> list[str]:
-    """Return the words of a launch command, split like in a shell. Raises UsageError if there are none."""
+    """Return the words of a launch command, split as in a shell. Raises UsageError if there are none."""
     example = "give a launcher and the number of ranks, such as --network 'mpirun -n 4'"
     try:
         words = shlex.split(launch)

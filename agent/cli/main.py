@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `quipu`: its subcommands, error messages and exit codes.
 
-Exit codes: 0 success; 1 bad input or measurement; 2 wrong usage; 3 an expectation of `quipu check` does not hold; 130
-interrupted; 141 the reader of the output pipe has ended; 143 ended by SIGTERM. If the program of `quipu run` fails, its
-exit code is returned.
+Exit codes: 0 success; 1 bad input, or a failed measurement; 2 wrong usage; 3 an expectation of `quipu check` does not
+hold; 130 interrupted by SIGINT; 141 the reader of the output pipe has ended; 143 ended by SIGTERM. If the program of
+`quipu run` fails, its exit code is returned.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ GROUPS = {
         "completion": "Print the script of a shell's completion.",
     },
 }
-"""Commands by group, in the usual order of use: the module of each command in this folder, and its summary."""
+"""Group → name of a command (and of its module in this folder) → summary. The groups are in the usual order of use."""
 
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
@@ -93,10 +93,13 @@ READ_EXPERIMENTS = frozenset(
     )
 )
 
-# Typer 0.26 and later contain a copy of click, earlier versions use the installed one: find the base class by name.
+# Typer 0.26 and later contain a copy of click, earlier versions use the installed click. The name of the base class is
+# the same in both.
 _ClickException = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
-_LONGEST_MESSAGE = 4000  # characters; quoted input may be long, and the end of a message is the advice
+# Largest number of characters of a message, because quoted input may be long. The middle is left out: the end of a
+# message is the advice.
+_LONGEST_MESSAGE = 4000
 
 _HINTS = {
     errno.ENOSPC: "the disk is full: free space, then repeat the command",
@@ -127,7 +130,7 @@ Many messages end with a code, such as [far-beyond]: quipu explain far-beyond pr
 
 
 class _Grouped(TyperGroup):
-    """The command `quipu`, whose help lists its commands by group."""
+    """The command `quipu` with a help text that lists the commands by group."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the groups, each with its commands in one column."""
@@ -140,7 +143,7 @@ class _Grouped(TyperGroup):
 def application(loaded: Collection[str] = COMMANDS.keys()) -> typer.Typer:
     """Return the command line with all commands.
 
-    loaded: the commands to import. All others have only a name and a summary, which saves start time.
+    loaded: the commands to import. The other commands have only a name and a summary, which saves start time.
     """
     app = typer.Typer(
         name="quipu",
@@ -168,7 +171,7 @@ def application(loaded: Collection[str] = COMMANDS.keys()) -> typer.Typer:
 
 
 def _unloaded() -> None:
-    """Represent a command that is not imported."""
+    """Do nothing: this function stands for a command that is not imported."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -184,11 +187,14 @@ def _callback(
         False, "--version", help="Show the version and exit.", is_eager=True, callback=_show_version
     ),
 ) -> None:
-    """Read the options before the command."""
+    """Do nothing: the option --version, which stands before the command, has a separate callback."""
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code; errors are printed as one message each."""
+    """Run one command and return its exit code. An error is printed as one message on stderr.
+
+    arguments: the words after `quipu`.
+    """
     command = typer.main.get_command(application(arguments[:1]))
     make_strict(command)
     try:
@@ -210,7 +216,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
     except MemoryError:
         return _print_error("out of memory: use a larger machine, or fewer call paths or ranks at once", 1)
     except Exception as error:
-        if _received:  # a C library that was being imported replaced the KeyboardInterrupt by another error
+        if _received:  # a signal arrived during the import of a C library, which raised another error instead
             return _stopped(_received[0])
         if not isinstance(error, _ClickException):
             raise  # a defect of Quipu: a bug report needs the traceback
@@ -221,7 +227,7 @@ def main() -> None:
     """Run the command `quipu`, or answer a completion request of a shell (variable _QUIPU_COMPLETE)."""
     _open_standard_streams()
     for number, usual in _USUAL.items():
-        if signal.getsignal(number) is usual:  # the caller may ignore the signal (nohup)
+        if signal.getsignal(number) is usual:  # otherwise the caller ignores the signal (nohup)
             signal.signal(number, _end)
     os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals, after_in_child=_end_as_usual)
     if COMPLETE in os.environ:
@@ -233,7 +239,7 @@ def main() -> None:
 
 
 class _Ended(KeyboardInterrupt):
-    """SIGTERM arrived. A KeyboardInterrupt, so that incomplete files are removed like after Ctrl-C."""
+    """SIGTERM arrived. This is a KeyboardInterrupt, so that incomplete files are removed as after Ctrl-C."""
 
 
 _received: list[int] = []
@@ -241,7 +247,7 @@ _received: list[int] = []
 
 
 _USUAL: dict[signal.Signals, Any] = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
-"""The handlers that Python starts with."""
+"""The handlers that Python sets at its start."""
 
 
 def _end(number: int, _: object) -> None:
@@ -250,7 +256,7 @@ def _end(number: int, _: object) -> None:
 
 
 def _hold_signals() -> None:
-    """Block the signals during a fork: Python loses a signal that the new process receives before `_end_as_usual`."""
+    """Block the signals before a fork. Python would lose a signal that the child receives before `_end_as_usual`."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _USUAL)
 
 
@@ -259,7 +265,7 @@ def _release_signals() -> None:
 
 
 def _end_as_usual() -> None:
-    """Let signals end a forked process silently: libraries stop their worker processes by SIGTERM."""
+    """Restore the usual handlers in a forked process: libraries end their workers by SIGTERM, without a message."""
     for number, usual in _USUAL.items():
         if signal.getsignal(number) is _end:
             signal.signal(number, usual)
@@ -267,20 +273,20 @@ def _end_as_usual() -> None:
 
 
 def _stopped(number: int) -> int:
-    """Print which signal ended the command, and return the exit code."""
+    """Print which signal ended the command, and return the exit code of the command."""
     if number == signal.SIGTERM:
         return _print_error("ended by SIGTERM (a time limit?): complete results are kept, repeat the command", 143)
     return _print_error("interrupted", 130)
 
 
 def _open_standard_streams() -> None:
-    """Open the standard streams that the caller closed.
+    """Open /dev/null in place of each standard stream that the caller closed.
 
-    Otherwise the next opened file would get the number of a stream, and programs would print into it.
+    Otherwise the next opened file would get the number of this stream, and programs would print into the file.
     """
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, os.O_RDWR)  # gets the lowest free number: the number of the stream
+            nowhere = os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is the number of the stream
             os.set_inheritable(nowhere, True)
             setattr(sys, name, os.fdopen(nowhere, "w" if descriptor else "r", encoding="utf-8"))
 
@@ -297,7 +303,10 @@ def _print_error(message: str, code: int) -> int:
 
 
 def _quiet_pipe() -> int:
-    """Return the exit code after the reader of stdout has ended; buffered output must not raise an error at exit."""
+    """Return the exit code after the reader of stdout has ended, 141 (128 + SIGPIPE).
+
+    stdout becomes /dev/null, so that output that is still buffered raises no error at exit.
+    """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     return 128 + 13

@@ -50,7 +50,7 @@ def command(
     from quipu.report.terminal import run_summary
     from quipu.report.tree_views import run_view
 
-    # Under mpirun all ranks must share the work: separate merges of one folder would disturb each other.
+    # Under mpirun all ranks must share the work, because separate merges of one folder would disturb each other.
     with parallel.jobs("mpi" if parallel.started_by_mpi() else jobs) as workers:
         if workers is None:
             return
@@ -66,10 +66,10 @@ def command(
 def _merge(
     folders: list[Path], output: Path | None, keep: bool, force: bool, workers: Workers, rank_columns: int | None
 ) -> Iterator[RunArchive]:
-    """Merge one folder after the other, so that the folders before an error are merged and shown.
+    """Merge one folder after the other and yield each run. The runs before an error are therefore merged and shown.
 
-    A killed merge may have written the archive without removing the raw folder. Such a folder is only removed, so that
-    no run exists twice.
+    A merge that was killed may have written the archive without removing the raw folder. Such a raw folder is not
+    merged again, but removed, so that no run exists twice.
     """
     from ..archive.read import read_archive
     from ..merge.merged import merged_as
@@ -90,7 +90,7 @@ def _merge(
 
 
 def _expect_raw(folder: Path) -> None:
-    """Raise MeasurementError if the folder is not a raw folder; the message for an experiment names its raw folders."""
+    """Raise MeasurementError if a folder is no raw folder. For an experiment, the message names its raw folders."""
     from ..launch.raw_folder import LAUNCH_FILE
 
     if any(next(folder.glob(left), None) is not None for left in (LAUNCH_FILE, "rank-*.json", "profile-*")):
@@ -106,14 +106,14 @@ def _expect_raw(folder: Path) -> None:
 
 
 def _expect_ended(raw: Path) -> None:
-    """Raise MeasurementError if processes of a run still write to its raw folder, which the merge would remove."""
+    """Raise MeasurementError if ranks still write to the raw folder, which the merge would remove."""
     from ..launch.raw_folder import read_rank_file, still_runs
 
     for path in sorted(raw.glob("rank-*.json")):
         try:
             rank = read_rank_file(path)
         except FormatError:
-            continue  # the merge will report it
+            continue  # the merge will report the error
         if still_runs(rank, raw):
             raise MeasurementError(
                 f"{raw}: rank {rank.rank} (process {rank.pid}) is still running: wait for it or end it; "

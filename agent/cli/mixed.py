@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The option --mixed of all commands that read experiments."""
+"""Add the option --mixed to all commands that read experiments."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ HELP = "Allow runs of different programs, commands, measuring options or machine
 
 
 def with_mixed(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes the option --mixed, too."""
+    """Return the command with the additional option --mixed. For its effect see `mixed_runs`."""
 
     @functools.wraps(command)
     def wrapped(*, mixed: bool, **options: object) -> None:
         if not mixed:
             command(**options)
             return
-        from ..merge.experiment import mixed_runs  # slow, and not needed for --help
+        from ..merge.experiment import mixed_runs  # imported here, because the import is slow
 
         with mixed_runs(True):
             command(**options)

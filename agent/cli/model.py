@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu model`: model every metric of every call path."""
+"""`quipu model`: model how every metric of every call path depends on the parameters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # With more than _MANY call paths, only _SHOWN are shown by default.
 _MANY, _SHOWN = 60, 30
-_LOOPS = 20
+_LOOPS = 20  # default number of loops to show
 
 
 def command(
@@ -155,7 +155,7 @@ def command(
 
 
 def _expect_loops(at: list[str], loops: bool) -> None:
-    """Raise UsageError for a point without --loops."""
+    """Raise UsageError if --at is given without --loops."""
     if at and not loops:
         raise UsageError("--at belongs to --loops; quipu predict shows the values of call paths at a point")
 
@@ -199,7 +199,7 @@ def _show_loops(
 
 
 def _say_left_out(hidden: int, further: int) -> None:
-    """Print what is not shown: the number of empty models, and of further call paths."""
+    """Print how many models without content (hidden), and how many further call paths, are not shown."""
     if hidden:
         what = counted(hidden, "model that is 0 or could not be made is", "models that are 0 or could not be made are")
         say(f"{what} not shown (--all shows them)")
@@ -214,7 +214,7 @@ def _is_models(old: str) -> bool:
 
 
 def _options(selector: str) -> Options | None:
-    """Return the options of modeling; None for the default."""
+    """Return the options of modeling for the value of --selector; None for the default. Raises UsageError."""
     from quipu.modeling.pmnf.options import SELECTORS, Options
 
     for known in SELECTORS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several commands share, and functions that read their values."""
+"""Options that several commands share, and functions that read the values of options."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from quipu.modeling.errors import ModelingError, UsageError
 
 from ..catalogue import BAD_ASSIGNMENT, NOTHING_FITS
 
-# A width of 110 columns for help texts; -h as well as --help.
+# Settings of click: -h as well as --help prints the help text, which has at most 110 columns.
 CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 COMPLETE = "_QUIPU_COMPLETE"
-"""The environment variable that a shell sets to request completions."""
+"""Name of the environment variable that a shell sets to request completions."""
 
 OVER_RANKS = ("mean", "max", "sum")
 JOBS = "Number of worker processes on this machine, or mpi for all ranks of the MPI job that runs this command."
@@ -27,7 +27,7 @@ RANK_COLUMNS = (
 
 
 def names_of(known: Collection[str]) -> Callable[[str], list[str]]:
-    """Return a function that completes a word with the names of a list."""
+    """Return a function that completes a word: it returns the names in `known` that begin with the word."""
 
     def beginning(incomplete: str) -> list[str]:
         return [name for name in known if name.startswith(incomplete)]
@@ -36,7 +36,7 @@ def names_of(known: Collection[str]) -> Callable[[str], list[str]]:
 
 
 def names_in(module: str, constant: str) -> Callable[[str], list[str]]:
-    """Return a function that completes a word with the names in a constant; it imports the module when called."""
+    """Return a function like `names_of` for the names in a constant of a module, which is imported when needed."""
 
     def beginning(incomplete: str) -> list[str]:
         return names_of(getattr(importlib.import_module(module), constant))(incomplete)
@@ -53,7 +53,7 @@ OVER_RANKS_OF_SUMS = _over_ranks("How ranks combine: mean, max, sum. With max, s
 
 
 def metric_names(incomplete: str) -> list[str]:
-    """Return the completions of a metric or a list of metrics, such as `ti` or `time,bl`."""
+    """Return the completions of the last name in a metric or a list of metrics, such as `ti` or `time,bl`."""
     from quipu.modeling.counters import COUNTERS
     from quipu.modeling.experiment import CRITICAL
     from quipu.modeling.metrics import FURTHER, METRICS
@@ -67,9 +67,10 @@ def metric_names(incomplete: str) -> list[str]:
 
 
 def parse_assignments(option: str, texts: Sequence[str]) -> dict[str, float]:
-    """Return parameter values from texts such as `p=4` and `p=4,n=1e6`; whole numbers as int.
+    """Return parameter → value from texts such as `p=4` and `p=4,n=1e6`. Whole numbers are int.
 
-    Raises UsageError, with the option and the text, if a part is not NAME=NUMBER or a name is repeated.
+    option: name of the option, for messages. Raises UsageError, with the option and the text, if a part is not
+    NAME=NUMBER or a name is repeated.
     """
     from quipu.modeling.documents import is_parameter
 
@@ -88,9 +89,10 @@ def parse_assignments(option: str, texts: Sequence[str]) -> dict[str, float]:
 
 
 def parse_values(option: str, texts: Sequence[str], parameters: Sequence[str]) -> dict[str, list[float]]:
-    """Return lists of values from texts such as `p=1,2,4`, one text per parameter.
+    """Return parameter → list of values from texts such as `p=1,2,4`, one text per parameter.
 
-    Raises UsageError, with the option and the text, if a text is not NAME=NUMBER,NUMBER,… or a name is repeated.
+    Raises UsageError, with the option and the text, if a text is not NAME=NUMBER,NUMBER,…, if a name is repeated or
+    unknown, or if a value is not above 0.
     """
     values: dict[str, list[float]] = {}
     for text in texts:
@@ -124,10 +126,15 @@ def point_of(
     with_zero: Sequence[str] = (),
     ranks: Collection[str] = (),
 ) -> dict[str, float]:
-    """Return a point with a value for each of `parameters`; with `partial` some may be missing.
+    """Return a point with a value for each of `parameters`, from texts such as `p=4,n=1e6`.
 
-    with_zero: parameters that may be 0 (all others must be above 0, for logarithms and negative powers). ranks:
-    parameters that are numbers of ranks, and therefore whole numbers. Raises UsageError for a wrong text.
+    - option: name of the option, for messages.
+    - partial: whether values may be missing.
+    - with_zero: parameters that may be 0. All other values must be above 0, because models contain logarithms and
+      negative powers.
+    - ranks: parameters that are numbers of ranks, and must be whole numbers.
+
+    Raises UsageError for a wrong text or value.
     """
     from ..load.point import checked_point
 
@@ -135,14 +142,14 @@ def point_of(
 
 
 def over_ranks_of(text: str) -> Literal["mean", "max", "sum"]:
-    """Return how the values of ranks are combined. Raises UsageError for another text."""
+    """Return the value of --over-ranks. Raises UsageError if it is not one of OVER_RANKS."""
     if text not in OVER_RANKS:
         raise UsageError(f"--over-ranks {text!r}: choose one of {', '.join(OVER_RANKS)}")
     return cast(Literal["mean", "max", "sum"], text)
 
 
 def split_names(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the names in the values of a repeated option, separated by commas, without duplicates."""
+    """Return the names in the values of a repeated option, without duplicates. Commas separate names in a value."""
     return tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",") if name.strip()))
 
 
@@ -152,6 +159,6 @@ def no_match_error(path: str) -> ModelingError:
 
 
 def example_first(text: str) -> str:
-    """Return the help text of a command with its examples first."""
+    """Return the help text of a command with the paragraph of examples before all others."""
     paragraphs = text.split("\n\n")
     return "\n\n".join(sorted(paragraphs, key=lambda paragraph: not paragraph.lstrip().startswith("\b\nExample:")))

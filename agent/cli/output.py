@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output of commands: views on stdout, messages on stderr, JSON, and files that appear completely or not at all."""
+"""The output of commands: views and JSON on stdout, messages on stderr, and files.
+
+A file appears completely or not at all, and replaces only files of the same kind (unless the user gives --force).
+"""
 
 from __future__ import annotations
 
@@ -20,16 +23,16 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _NAMED = 40
-"""Characters of a file name that its temporary file repeats; more could exceed the longest possible file name."""
+"""Number of characters of a file name that the name of its temporary file repeats. File systems limit names."""
 
 
 def say(message: str) -> None:
-    """Print one line for the user on stderr."""
+    """Print one message for the user on stderr, as a line that begins with "quipu: "."""
     print(f"quipu: {printable(message)}", file=sys.stderr, flush=True)
 
 
 def layout() -> Layout:
-    """Return the layout of views on stdout."""
+    """Return the layout (such as the width) for views on stdout."""
     from quipu.report.terminal import console_for, layout_of
 
     return layout_of(console_for(sys.stdout))
@@ -50,14 +53,17 @@ def show(renderables: Iterable[RenderableType]) -> None:
 
 
 def show_json(data: Any) -> None:
-    """Print JSON on stdout; characters that its encoding cannot show are escaped."""
+    """Print JSON on stdout. If the encoding of stdout is not Unicode, all characters outside of ASCII are escaped."""
     unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     print(json_text(data, indent=2, ascii_only=not unicode))
 
 
 @contextmanager
 def stdout_for_json(active: bool) -> Iterator[None]:
-    """Send the output of started programs to stderr in this context, so that stdout contains only JSON."""
+    """Send stdout (also of started programs) to stderr in this context, so that stdout contains only JSON.
+
+    active: if false, do nothing.
+    """
     if not active:
         yield
         return
@@ -72,7 +78,7 @@ def stdout_for_json(active: bool) -> Iterator[None]:
 
 
 def json_text(data: Any, indent: int | None = None, ascii_only: bool = False) -> str:
-    """Return JSON text. Raises ModelingError if a number in it is not finite."""
+    """Return data as JSON text. Raises ModelingError if a number in it is not finite."""
     try:
         text = json.dumps(data, indent=indent, ensure_ascii=ascii_only, allow_nan=False)
     except ValueError as error:
@@ -97,9 +103,9 @@ def write_own(
     force: bool | None,
     sources: Iterable[Path | None] = (),
 ) -> None:
-    """Write a file completely; overwrite an existing file only if `is_own` is true for its text, or with force.
+    """Write a file completely or not at all. Overwrite an existing file only if it is of the same kind, or with force.
 
-    force: None in a command without the option --force. Raises the errors of `require_own` and `write_whole`.
+    For the arguments and errors see `require_own` and `write_whole`.
     """
     require_own(path, is_own, kind, force, sources)
     write_whole(path, content)
@@ -108,9 +114,9 @@ def write_own(
 def own_file(
     path: Path, is_own: Callable[[str], bool], kind: str, force: bool | None, sources: Iterable[Path | None] = ()
 ) -> Callable[[str | bytes], None]:
-    """Return a function that writes a file like `write_own`.
+    """Return a function that writes its argument to a file like `write_own`.
 
-    Raises the errors of `require_own` at once, before the command does long work.
+    Raises the errors of `require_own` at once, before the command does long work. For the arguments see there.
     """
     kept = tuple(sources)
     require_own(path, is_own, kind, force, kept)
@@ -120,10 +126,15 @@ def own_file(
 def require_own(
     path: Path, is_own: Callable[[str], bool], kind: str, force: bool | None, sources: Iterable[Path | None] = ()
 ) -> None:
-    """Raise UsageError if `write_own` would refuse to write to a path; for use before long work.
+    """Raise UsageError if `write_own` would refuse to write to a path. Commands call this before long work.
 
-    kind: the kind of file, for the message. sources: the files and folders that the command reads. A source is never
-    overwritten, even with force; a file in such a folder is overwritten only if it is of the same kind.
+    - is_own: function that returns whether the text of an existing file is of the kind that the command writes.
+    - kind: the kind of file, for the message.
+    - force: overwrite also other files; None: the command has no option --force.
+    - sources: the files and folders that the command reads. A source is never overwritten, even with force. A file in
+      such a folder is overwritten only if it is of the same kind.
+
+    Raises OSError if the folder of the path is not writable.
     """
     read = [source for source in sources if source is not None]
     require_no_source(path, read)
@@ -145,7 +156,7 @@ def require_own(
 
 
 def require_no_source(path: Path, sources: Iterable[Path | None]) -> None:
-    """Raise UsageError if the path is one of the files and folders that a command reads (None: no file)."""
+    """Raise UsageError if the path is one of the files and folders that a command reads. None in sources is ignored."""
     for source in sources:
         if source is not None and path.exists() and source.exists() and path.samefile(source):
             raise UsageError(f"{path} is an input of this command and would be overwritten: give another name")
@@ -172,7 +183,10 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def write_together(contents: Mapping[Path, str | bytes]) -> None:
-    """Write all files completely; if one cannot be written, write none. Raises the errors of `write_whole`."""
+    """Write all files completely; if one cannot be written, write none. For the errors see `write_whole`.
+
+    The content is first written to temporary files, which are then renamed.
+    """
     for path in contents:
         _require_place(path)
     ready: list[tuple[Path, Path, Path]] = []
@@ -180,7 +194,7 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
         for path, content in contents.items():
             data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
             with _naming(path):
-                if path.exists() and not path.is_file():  # a device or a pipe, such as /dev/stdout
+                if path.exists() and not path.is_file():  # write directly to a device or a pipe, such as /dev/stdout
                     path.write_bytes(data)
                 else:
                     target = _target(path)
@@ -195,15 +209,18 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
 
 
 def _target(path: Path) -> Path:
-    """Return the target of a symbolic link. Raises OSError for a circle of links and for a name that is too long."""
-    with suppress(FileNotFoundError):  # a new file, or a link to a file that does not exist yet
+    """Return the path with all symbolic links resolved.
+
+    Raises OSError for a circle of links and for a name that is too long.
+    """
+    with suppress(FileNotFoundError):  # the file does not exist yet
         path.stat()
     return path.resolve()
 
 
 def _temporary_file(target: Path, data: bytes) -> Path:
-    """Write a temporary file next to `target` with the new content and the permissions of `target`; return its path."""
-    import tempfile  # only here: commands start without it
+    """Write a temporary file next to `target`, with the permissions of `target`, and return its path."""
+    import tempfile  # imported here to reduce the start time of commands
 
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:_NAMED]}.")
     temporary = Path(name)
@@ -221,7 +238,7 @@ def _temporary_file(target: Path, data: bytes) -> Path:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Let system errors name `path` instead of the temporary file."""
+    """Replace the name of the temporary file in system errors of this context by `path`."""
     try:
         yield
     except OSError as error:
@@ -229,7 +246,7 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def _mode(path: Path) -> int:
-    """Return the permissions of the existing file, or the default permissions of a new file."""
+    """Return the permissions of an existing file, or the default permissions of a new file."""
     try:
         return path.stat().st_mode & 0o777
     except FileNotFoundError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu predict`: the ranking of call paths at a point."""
+"""`quipu predict`: rank call paths by their predicted value at a point."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from .options import OVER_RANKS_OF_SUMS, metric_names, over_ranks_of, point_of
 from .output import layout, say, show, show_json
 
-_LOOPS = 5  # number of loops shown
+_LOOPS = 5  # largest number of loops to show
 
 
 def command(

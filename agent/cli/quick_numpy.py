@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Load numpy without the threads of its linear algebra.
+"""Import numpy without the threads of OpenBLAS, its library for linear algebra.
 
-When OpenBLAS is loaded, it starts a thread for each processor, which takes more processor time than importing numpy.
-`quipu run` uses no linear algebra. The environment variable is restored, because the measured program may use OpenBLAS.
+OpenBLAS starts a thread for each processor when it is loaded. This takes more processor time than the import of numpy,
+and `quipu run` uses no linear algebra. An environment variable prevents it. The variable is restored after the import,
+because the measured program may use OpenBLAS, too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ _THREADS = "OPENBLAS_NUM_THREADS"
 
 
 def load_numpy() -> None:
-    """Import numpy for the first time, with one thread unless the user chose a number."""
+    """Import numpy for the first time, with one thread of OpenBLAS unless the user chose a number."""
     chosen = os.environ.setdefault(_THREADS, "")
     try:
         os.environ[_THREADS] = chosen or "1"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Double quotes in the values of options, for names that contain a comma or an equals sign: `layout="a,b"`."""
+"""Read double quotes in the values of options, for names with a comma or an equals sign, such as `layout="a,b"`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Sequence
 
 _QUOTED = re.compile(r'(^|[,=])(\s*)"((?:[^"]|"")*)"(?=\s*(?:[,=]|$))')
 _MARK = "\ue000"
-"""A character of the private use area of Unicode. It encloses the number of a quoted text while the rest is split."""
+"""A character of the private use area of Unicode. A placeholder is the number of a quoted part between two of them."""
 STAND_IN = rf"{_MARK}\d+{_MARK}"
-"""The placeholder of a quoted text, as a regular expression."""
+"""A regular expression that matches a placeholder."""
 
 
 class Quoted:
-    """A text in which placeholders replace the parts in double quotes; a quote inside of a part is written twice.
+    """A text in which placeholders replace the parts in double quotes, so that it can be split at commas.
 
-    text: the text with the placeholders.
+    text: the text with the placeholders. A double quote inside of a quoted part must be written twice.
     """
 
     def __init__(self, text: str) -> None:
@@ -33,9 +33,9 @@ class Quoted:
 
 
 def names_of(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the names in the values of a repeated option, separated by commas, without duplicates.
+    """Return the names in the values of a repeated option, without duplicates.
 
-    A name that contains a comma is in double quotes.
+    Commas separate names in a value. A name that contains a comma must be in double quotes.
     """
     found = ((quoted, piece) for quoted in map(Quoted, texts) for piece in quoted.text.split(",") if piece.strip())
     return tuple(dict.fromkeys(quoted.original(piece) for quoted, piece in found))

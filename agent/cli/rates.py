@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu rates`: fit seconds per unit of effort, for simulations that compute time from effort."""
+"""`quipu rates`: fit the seconds per unit of effort, for simulations that compute time as effort × rate."""
 
 from __future__ import annotations
 
@@ -91,9 +91,10 @@ def command(
 
 
 def _used(measured: Experiment, runs: Sequence[StoredRun]) -> tuple[NDArray[np.bool_], bool]:
-    """Return which configurations are used for the fit (shape (C,)), and whether these have several ranks.
+    """Return which configurations the fit uses, shape (configurations,), and whether they have several ranks.
 
-    These are the configurations of one rank. If there are none: the configurations with a processor for each rank.
+    The fit uses the configurations with one rank. If there are none, it uses the configurations with a processor for
+    each rank.
     """
     import numpy as np
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu refine`: build, run and analyze until the overhead is within the budget."""
+"""`quipu refine`: select regions to instrument: build, run and analyze until the overhead is within the budget."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def command(
 
     if compiler not in COMPILERS:
         raise UsageError(f"--compiler {compiler!r}: choose one of {', '.join(COMPILERS)}")
-    if output is not None:  # before hours of runs
+    if output is not None:  # checked now, because the runs may take hours
         require_own(output, is_filter, "filter file", None, [file])
     campaign = read_campaign(file)
     with stdout_for_json(as_json):
@@ -83,7 +83,7 @@ def command(
 
 
 def _remarks(result: Refinement) -> list[str]:
-    """Return notes on time outside of the overhead of regions: start and end of the recording, and noise."""
+    """Return notes on the start and end of the recording, which the overhead does not contain, and on noise."""
     from quipu.report.text import percent, quantity
 
     last, found = result.iterations[-1], []

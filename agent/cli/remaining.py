@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The remaining time of a command: a line on the terminal, shown after two seconds and removed at the end."""
+"""Show the remaining time of a command as a line on the terminal, after two seconds and until the end of the work."""
 
 from __future__ import annotations
 
 import sys
 import time
 
-_QUIET = 2.0  # seconds without a line
-_EVERY = 0.2  # seconds between two lines
+_QUIET = 2.0  # seconds from the start of the command until the line appears
+_EVERY = 0.2  # seconds between two updates of the line
 
 
 class Remaining:
-    """A listener of `quipu.modeling.progress`; it prints only if stderr is a terminal."""
+    """A listener of `quipu.modeling.progress`, which prints only if stderr is a terminal."""
 
     def __init__(self) -> None:
-        """Begin without work."""
+        """Start without work."""
         self._what = ""
         self._began = 0.0
         self._next = time.monotonic() + _QUIET
         self._shown = False
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        """Record a step; show the remaining time if the command takes long."""
+        """Record that `done` of `total` steps of `what` are done. Show the remaining time after two seconds."""
         now = time.monotonic()
         if what != self._what:
             self._what, self._began = what, now

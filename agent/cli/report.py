@@ -127,7 +127,7 @@ def command(
 
 
 def _slowdowns(data: Experiment, models: Analysis) -> list[Slowdown]:
-    """Return the slowdowns in the runs that contain times; their call paths are indexes of the tree of all runs."""
+    """Return the slowdowns in the runs that contain times. Their call paths are indices in the tree of all runs."""
     from quipu.modeling.models import of_time
     from quipu.modeling.priors.slowdown import slowdowns
 
@@ -137,7 +137,7 @@ def _slowdowns(data: Experiment, models: Analysis) -> list[Slowdown]:
 
 
 def _subtitle(data: Experiment) -> str:
-    """Return the subtitle of the report: its configurations, or its only point."""
+    """Return the subtitle of the report: the varied parameters, or the only configuration."""
     from quipu.report.text import point_text
 
     if len(data.points) == 1:
@@ -148,7 +148,10 @@ def _subtitle(data: Experiment) -> str:
 def _communication(
     runs: Sequence[StoredRun], parameters: Sequence[str]
 ) -> dict[tuple[float, ...], tuple[CommunicationMatrix, int]]:
-    """Return the communication matrix of one run per point, and its number of ranks; all repetitions are equal."""
+    """Return point → communication matrix and number of ranks, from the first complete run that has a matrix.
+
+    One run is enough, because all repetitions have the same matrix.
+    """
     from ..archive.communication_table import read_communication
 
     found: dict[tuple[float, ...], tuple[CommunicationMatrix, int]] = {}
@@ -161,7 +164,10 @@ def _communication(
 
 
 def _compared(against: Path, data: Experiment, source: Path, over: Over) -> tuple[Experiment, Experiment, list[str]]:
-    """Return the earlier experiment and this one with common call paths and configurations, and notes."""
+    """Return the earlier experiment and `data`, with common call paths and configurations, and notes.
+
+    against: path of the earlier experiment. source: path of `data`.
+    """
     from ..compare.sides import Side, paired
     from ..load.measurements import load_side
 
@@ -170,7 +176,7 @@ def _compared(against: Path, data: Experiment, source: Path, over: Over) -> tupl
 
 
 def _refinement(folder: Path) -> RefinementPanel:
-    """Return the iterations of a refinement, with the regions that each iteration added and removed."""
+    """Return the iterations of a refinement, with the numbers of regions that each iteration added and removed."""
     from quipu.report.refinement_views import RefinementPanel, RefinementRow
 
     from ..campaign.refinement import filter_names, read_refinement
@@ -193,7 +199,10 @@ def _refinement(folder: Path) -> RefinementPanel:
 def _kernels(
     source: Path, data: Experiment, analysis: Analysis, target: Mapping[str, float], machine: Path | None
 ) -> KernelPanel:
-    """Return what limits each kernel at the point of the diagnosis. Raises ModelingError if data are missing."""
+    """Return what limits each kernel at the point of the diagnosis.
+
+    machine: file of the machine of the measurements; None: unknown. Raises ModelingError if data are missing.
+    """
     from quipu.modeling.diagnosis import scale_of
     from quipu.modeling.kernels.model import model_program
     from quipu.modeling.kernels.roofline import roofline

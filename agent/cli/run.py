@@ -21,7 +21,7 @@ from .quick_numpy import load_numpy
 if TYPE_CHECKING:
     from ..archive.run import RunArchive
 
-# All words after the first word that is not an option belong to the program.
+# Settings of click: all words after the first word that is not an option belong to the command of the program.
 CONTEXT = {"allow_interspersed_args": False, "ignore_unknown_options": False}
 
 
@@ -132,7 +132,7 @@ def command(
     if filter_file is not None:
         from quipu.report.formats import read_filter
 
-        read_filter(filter_file)  # report an error once here instead of in every rank
+        read_filter(filter_file)  # reports an error once; otherwise every rank would report it
     if compute not in ("measured", "effort"):
         raise UsageError(f"--compute {compute!r}: choose measured or effort")
     if (compute == "effort") != (rates is not None):
@@ -186,13 +186,19 @@ def command(
 
 
 def _expect_no_times(options: Mapping[str, object]) -> None:
-    """Raise UsageError if one of these options is given: a count-only run has no times and no samples."""
+    """Raise UsageError if one of these options is given, because a count-only run has no times and no samples.
+
+    options: name → value.
+    """
     if given := [name for name, value in options.items() if value]:
         raise UsageError(f"{', '.join(given)}: --counts reads no clock; measure this in a run without --counts")
 
 
 def _summarize(archive: RunArchive, reported: str = "") -> None:
-    """Print a summary of a run on stderr; stdout belongs to the program. `reported`: a message that follows."""
+    """Print a summary of a run on stderr, because stdout belongs to the program.
+
+    reported: the error message that follows, which the summary does not repeat.
+    """
     from quipu.report.terminal import console_for, layout_of, run_summary
     from quipu.report.tree_views import run_view
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu show`: the call tree of a run archive or of an experiment."""
+"""`quipu show`: show the call tree of a run archive or of an experiment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .output import layout, say, show, show_json
 if TYPE_CHECKING:
     from quipu.report.views import Over, TreeOptions, TreeView
 
-# More configurations than this are listed in one line instead of a table.
+# The table of configurations is left out if there are more configurations than this.
 _MOST_ROWS = 12
 # With more than _MANY call paths, only _SHOWN are shown by default.
 _MANY, _SHOWN = 100, 40
@@ -149,14 +149,16 @@ def command(
 
 
 def _expect_one_view(views: Mapping[str, object]) -> None:
-    """Raise UsageError if more than one option selects a view. views: the values of these options."""
+    """Raise UsageError if more than one option selects a view. views: option → value."""
     if len(given := [option for option, value in views.items() if value]) > 1:
         raise UsageError(f"{given[0]} and {given[1]} are different views: give one of them")
 
 
 def _readable(options: TreeOptions, view: TreeView, everything: bool) -> TreeOptions:
-    """Return the options of a view with the default limits. everything: `--all`. Raises UsageError for `--all
-    --top`."""
+    """Return the options of a view; a large call tree without limits gets the default of --top.
+
+    everything: whether --all is given. Raises UsageError if --all and --top are given.
+    """
     if everything and options.top is not None:
         raise UsageError("--all and --top exclude each other: give one of them")
     if everything or options.top is not None or options.depth is not None or len(view.tree) <= _MANY:
@@ -181,7 +183,10 @@ def _run_view(folder: Path, over: Over, per_rank: bool) -> TreeView:
 
 
 def _run_of(folder: Path, at: list[str]) -> Path:
-    """Return the folder itself if it is a run; otherwise its last run, or its last run at a configuration."""
+    """Return the path of a run: the folder itself if it is a run, else the last run of the experiment in it.
+
+    at: only consider runs of this configuration. Raises UsageError if there is no such run.
+    """
     from ..merge.experiment import find_runs
 
     wanted = parse_assignments("--at", at)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu show --communication`: the messages and bytes between each pair of ranks."""
+"""`quipu show --communication`: show the messages and bytes between each pair of ranks."""
 
 from __future__ import annotations
 

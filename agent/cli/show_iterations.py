@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu show --iterations NAME`: time and effort of the iterations of a phase in the course of a run."""
+"""`quipu show --iterations NAME`: show time and effort of the iterations of a phase in the course of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .output import layout, show, show_json
 
 
 def show_iterations(folder: Path, phase: str, metrics: Sequence[str], as_json: bool) -> None:
-    """Show one phase of a run archive. Raises ModelingError if the run has no phases."""
+    """Show the iterations of the phase `phase` of a run archive. Raises ModelingError if the run has no phases."""
     from quipu.report.iteration_views import iterations_json, iterations_view
     from quipu.report.terminal import head
     from quipu.report.terminal.iterations import iteration_facts, iteration_table

@@ -129,7 +129,7 @@ def command(
 
 
 def _facts(quality: str, found: Search, limit: Budget, point: Mapping[str, float]) -> list[tuple[str, str]]:
-    """Return the lines of the head: the target, and how much of the budget the suggested runs use."""
+    """Return the lines of the head: target, search space, budget, and the cost of finished and suggested runs."""
     from quipu.modeling.printable import counted
     from quipu.report.text import core_hours, number, percent, quality_fact
 
@@ -152,7 +152,7 @@ def _facts(quality: str, found: Search, limit: Budget, point: Mapping[str, float
 
 @contextmanager
 def _as_options() -> Iterator[None]:
-    """Turn each ArgumentError into a UsageError. Its message begins with the name of the option."""
+    """Convert an ArgumentError in this context to a UsageError whose message begins with the name of the option."""
     from quipu.modeling.errors import ArgumentError, UsageError
 
     try:
@@ -162,7 +162,7 @@ def _as_options() -> Iterator[None]:
 
 
 def _say_budget(found: Search, limit: Budget) -> None:
-    """Print why no run fits the budget, and the smallest budget with a further run."""
+    """Print why no further run fits the budget, and the smallest budget that allows a further run."""
     from quipu.report.text import core_hours
 
     used, allowed = core_hours(found.spent), core_hours(limit.hours(found.whole))
@@ -176,9 +176,10 @@ def _say_budget(found: Search, limit: Budget) -> None:
 
 
 def _more_values(known: Sequence[float]) -> list[float]:
-    """Return the values of a parameter and one further value that continues the last step.
+    """Return the values of a parameter, ascending, and one further value.
 
-    The further value is a whole number if the known values are.
+    The further value continues the ratio of the last two values if this ratio is whole, otherwise their difference. It
+    is twice the value if there is only one.
     """
     values = sorted(set(known))
     last = values[-1]

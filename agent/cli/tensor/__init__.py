@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu tensor`: models of many parameters; one file for each of its commands."""
+"""`quipu tensor`: models of times that depend on many parameters. Each of its commands has a separate file."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu tensor explain`: the influence of parameters on the time, alone and together."""
+"""`quipu tensor explain`: show the influence of parameters on the time, alone and together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..output import layout, own_file, say, show, show_json
 from .files import naming, read_data, read_model
 
 LEAST_SHARE = 0.001
-"""Pairs with a smaller share of the variance are not shown."""
+"""Pairs of parameters with a smaller share of the variance are not shown."""
 
 
 def command(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of `quipu tensor`: data of tables and experiments, and models as a JSON file and an npz file."""
+"""Read and write the files of `quipu tensor`: data in tables and experiments; models as a JSON file and an npz file."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
 
 
 def read_data(source: Path, metric: str = "time", names: Collection[str] = ()) -> Table:
-    """Read a CSV or Parquet file, or an experiment (its parameters and a metric of the whole program), as a table.
+    """Read a CSV or Parquet file, or an experiment, as a table.
 
-    names: columns with names (`read_table`). Raises FormatError with the name of the file.
+    The table of an experiment has one row per run, with its parameters and the value of `metric` for the whole program.
+    names: columns of a file whose values are names (see `read_table`). Raises FormatError with the name of the file.
     """
     if source.is_dir() or source.suffix.lower() not in SUFFIXES:
         return _experiment(source, metric)
@@ -33,7 +34,7 @@ def read_data(source: Path, metric: str = "time", names: Collection[str] = ()) -
 
 @contextmanager
 def naming(source: Path) -> Iterator[None]:
-    """Add the name of the file to errors about the columns of a table."""
+    """Convert a ModelingError in this context, which is about the columns of a table, to a FormatError of its file."""
     try:
         yield
     except FormatError:
@@ -68,7 +69,7 @@ def archive_of(path: Path) -> Path:
 
 
 def require_model_place(path: Path, force: bool) -> None:
-    """Raise UsageError if `write_model` cannot write to this path; called before long computations."""
+    """Raise UsageError if `write_model` would refuse to write to this path. Called before long computations."""
     from quipu.modeling.tensor.storage import KIND
 
     from ..output import require_own
@@ -82,7 +83,10 @@ def require_model_place(path: Path, force: bool) -> None:
 
 
 def write_model(path: Path, model: ColumnModel, force: bool) -> int:
-    """Write both files of a model, and return their size in bytes. Raises UsageError if a file must not be replaced."""
+    """Write both files of a model, and return their total size in bytes.
+
+    path: the JSON file. force: replace a file that is not a model. Raises UsageError if a file must not be replaced.
+    """
     import json
 
     from quipu.modeling.tensor.storage import stored
@@ -116,8 +120,9 @@ def read_model(path: Path) -> ColumnModel:
 
 
 def codes_of(model: ColumnModel, option: str, texts: list[str]) -> dict[str, list[float]]:
-    """Return the values by parameter from texts such as n=1,2 and layout=dgz,ppn=4; categories as their codes.
+    """Return parameter → values, from texts such as n=1,2 and layout=dgz,ppn=4.
 
+    option: the option that contains the texts. The value of a text category is its code: its index in `model.levels`.
     Names and values with a comma or an equals sign must be in double quotes: layout="col,major". Raises UsageError with
     the option and the text.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu tensor fit`: a model of many parameters from a table of measurements."""
+"""`quipu tensor fit`: fit a model with many parameters to a table of measurements."""
 
 from __future__ import annotations
 

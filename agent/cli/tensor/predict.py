@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu tensor predict`: predicted times of the rows of a table, or of one configuration."""
+"""`quipu tensor predict`: predict the times for the rows of a table, or for one configuration."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of measurements in CSV and Parquet: columns of numbers or of texts."""
+"""Read tables of measurements from CSV and Parquet files: columns of numbers or of texts."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from quipu.modeling.tensor.columns import Column
 
 ROW_BYTES = 24
-"""Memory of a value in bytes: the value as read, and its copy for the model."""
+"""Bytes of memory for one value of a table: the value as read, and its copy for the model."""
 _MARKS = (",", ";", "\t")
 _SEPARATOR = re.compile(r'(?:sep=(.)|"sep=(.)")\r?\n?', re.IGNORECASE)
-# Names that pandas gives to columns without a name: read_csv, and DataFrame.to_parquet.
+# Names of columns that pandas gave no name: empty, of read_csv, and of DataFrame.to_parquet.
 _UNNAMED = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")
-# Numbers that float() cannot read: with a decimal comma, groups of three digits, or the exponent of Fortran.
+# Numbers that float() cannot read: with an exponent of Fortran, with a decimal comma, or with groups of three digits.
 _FORTRAN = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[dDqQ]([+-]?\d{1,4})|([+-]\d{3}))")
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eEdD][+-]?\d+)?")
 _GROUPED = re.compile(r"[+-]?\d{1,3}(?:[ .,'\u2019\u00a0\u202f]\d{3})+(?:[.,]\d+)?")
@@ -36,10 +36,13 @@ _SHOWN = 40
 
 @dataclass(frozen=True)
 class Table:
-    """A table: columns by name, and notes about columns that were left out or that contain text among numbers.
+    """A table of measurements.
 
-    quality: the quality of the measurement in one line; "" if unknown. place: returns a name for the row with a number
-    (from 0). Columns of numbers are arrays in which missing values are NaN; columns of text are lists with "".
+    - columns: by name. A column of numbers is an array of shape (rows,) in which missing values are NaN. A column of
+      texts is a list in which missing values are "".
+    - notes: texts about columns that were left out, or that contain text among numbers.
+    - quality: the disturbances of the measurement in one line; "" if unknown.
+    - place: function that returns the name of a row for messages, such as "line 7". Its argument counts rows from 0.
     """
 
     columns: dict[str, Column]
@@ -49,10 +52,11 @@ class Table:
 
 
 def read_table(source: Path, names: Collection[str] = ()) -> Table:
-    """Read a CSV or Parquet file. names: columns whose values are text, even if they look like numbers.
+    """Read a CSV or Parquet file.
 
-    Columns without a name are left out, with a note. Raises FormatError with the name of the file; for a number without
-    a decimal point, such as 0,5, also with line and column.
+    names: columns whose values may be names, even if they look like numbers with a decimal comma, such as 1,2. Columns
+    without a name are left out, with a note. Raises FormatError with the name of the file. The error also contains line
+    and column for a number in another notation, such as 0,5.
     """
     import pyarrow as pa
 
@@ -65,7 +69,7 @@ def read_table(source: Path, names: Collection[str] = ()) -> Table:
 
 
 def number_or_nan(text: str) -> float:
-    """Convert a text to a number, also with an exponent of Fortran (1.0D-03, 1.0-103); NaN if it is not a number."""
+    """Convert a text to a number, NaN if it is not a number. Exponents of Fortran (1.0D-03, 1.0-103) are understood."""
     from quipu.modeling.documents import number_of
 
     text = text.strip()
@@ -90,7 +94,7 @@ def _csv(source: Path, names: Collection[str]) -> Table:
         if not head.strip():
             raise FormatError(source, "is empty: a line of column names and lines of values are needed")
         mark = (given[1] or given[2]) if given else max(_MARKS, key=head.count)
-        owned = pa.BufferOutputStream()  # threads of Arrow can release this memory without the interpreter
+        owned = pa.BufferOutputStream()  # memory of Arrow, which its threads can release without the interpreter
         owned.write(body.encode())
         buffer = owned.getvalue()
 
@@ -108,20 +112,21 @@ def _csv(source: Path, names: Collection[str]) -> Table:
             if "conversion error" not in str(error):
                 raise lines.uneven(source) or error from None
             columns = next(csv.reader(io.StringIO(body), delimiter=mark))
-            table = read(dict.fromkeys(columns, pa.string()))  # a text after a million bytes of numbers
+            # Arrow derives the types from the first million bytes. Here a text follows after them.
+            table = read(dict.fromkeys(columns, pa.string()))
         return _table(source, table, names, lines)
 
 
 @dataclass(frozen=True)
 class _Lines:
-    """The lines of a CSV file; before: the number of skipped lines before the header."""
+    """The lines of a CSV file. mark: the separator. before: number of skipped lines before the header."""
 
     text: str
     mark: str
     before: int
 
     def of(self, row: int) -> int | None:
-        """Return the line of a row of values, counted from 0."""
+        """Return the line number (from 1) of a row of values (from 0); None if there is no such row."""
         reader = csv.reader(io.StringIO(self.text, newline=""), delimiter=self.mark)
         for place, _ in enumerate(line for line in reader if line):
             if place == row + 1:
@@ -129,12 +134,12 @@ class _Lines:
         return None
 
     def place(self, row: int) -> str:
-        """Return "line 7" for a row of values, counted from 0."""
+        """Return a text such as "line 7" for a row of values (from 0)."""
         line = self.of(row)
         return f"row {row}" if line is None else f"line {line}"
 
     def uneven(self, source: Path) -> FormatError | None:
-        """Return the error for the first line whose number of values differs from the number of names."""
+        """Return the error for the first line whose number of values differs from the header; None if there is none."""
         reader = csv.reader(io.StringIO(self.text, newline=""), delimiter=self.mark)
         lines = ((reader.line_num + self.before, line) for line in reader if line)
         try:
@@ -162,7 +167,7 @@ def _parquet(source: Path) -> Any:
             read = pq.ParquetFile(file, pre_buffer=False)
             current().spend(ROW_BYTES * max(read.metadata.num_rows, 0) * read.metadata.num_columns)
             count_pages(io.BytesIO(content), read.metadata, read.schema_arrow.names, current())
-            return read.read(use_threads=False)  # as archive.tables reads
+            return read.read(use_threads=False)  # for the reason see archive.tables
         except (OSError, KeyError, IndexError) as error:
             raise FormatError(source, f"cannot be read, it is truncated or damaged: {error}") from error
 
@@ -219,7 +224,8 @@ def _column(source: Path, name: str, column: Any, is_name: bool, lines: _Lines |
 def _numbers_or_texts(source: Path, name: str, texts: list[str], lines: _Lines | None) -> tuple[Column, list[str]]:
     """Return the texts as numbers if at most one in ten is not a number (such as n/a); otherwise return the texts.
 
-    Raises FormatError if nearly all are numbers, but some have another notation.
+    The second result contains a note if some texts are no numbers. Raises FormatError if all but one in ten are
+    numbers, but some have a decimal comma or separators of thousands.
     """
     import numpy as np
 
@@ -248,7 +254,7 @@ def _numbers_or_texts(source: Path, name: str, texts: list[str], lines: _Lines |
 
 
 def _way(text: str) -> str:
-    """Return the name of the notation of a number that float() cannot read; empty if the text is not a number."""
+    """Return the name of the notation of a number that float() cannot read; "" if the text is no such number."""
     text = text.strip()
     if _COMMA.fullmatch(text):
         return "a decimal comma"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu tensor tune`: the configurations with the lowest predicted times."""
+"""`quipu tensor tune`: find the configurations with the lowest predicted times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def command(
     top: int = typer.Option(5, "--top", min=1, max=50, metavar="N", help="Show the N fastest configurations."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Find the values of all other parameters with the lowest predicted time, in combinations like the measured ones.
+    """Find the values with the lowest predicted time, for all parameters that --at does not fix.
 
     Values that were not measured together are combined only if no other configuration fulfils the constraints.
 
