@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launch, collect, merge, campaigns and the command line.
+"""Launch programs, collect and merge their profiles, run campaigns, and read the command line.
 
-Nothing is imported here, so that each command imports only what it needs.
-Import the modules themselves, such as `quipu.agent.merge.experiment`.
+This package imports none of its modules, so that each command imports only what it needs. Import the modules
+themselves, such as `quipu.agent.merge.experiment`.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages of measuring, campaigns and commands, by code."""
+"""The messages of measuring, campaigns and commands, each with a code for `quipu explain`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of `quipu doctor`: each required component, whether it is installed, and the command that installs it."""
+"""The checks of `quipu doctor`: whether each component is installed and works, and the command that installs it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .launch.launchers.simulated import Simulated
 from .launch.node_counters import ENERGY, MEMORY, NodeCounters
 from .source.modules import modules
 
-_ANSWER = 30.0  # time limit in seconds for a command of a check
+_ANSWER = 30.0  # time limit of a command that a check runs, in seconds
 _ROOT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -38,8 +38,8 @@ int main(int count, char **words) {
     return sum != 2;
 }
 """
-_LITTLE_DISK = 1 << 30
-# Quipu was installed without compiler wrappers if there was no LLVM (CMakeLists.txt).
+_LITTLE_DISK = 1 << 30  # smallest free space that is enough, in bytes
+# The compiler wrappers are missing if there was no LLVM when Quipu was installed (CMakeLists.txt).
 _COMPILER_SIDE = f"apt-get install clang-19 llvm-19-dev g++, then {REINSTALL}"
 
 
@@ -47,8 +47,9 @@ _COMPILER_SIDE = f"apt-get install clang-19 llvm-19-dev g++, then {REINSTALL}"
 class Check:
     """The result of one check.
 
-    ok: the component is installed and works. optional: only some functions need it. found: the version or state.
-    needed_for: the functions that need it. remedy: the command that installs or repairs it, empty if ok.
+    - ok: whether the component is installed and works. found: its version or state.
+    - needed_for: the functions of Quipu that need it. optional: whether Quipu is usable without it.
+    - remedy: the command that installs or repairs it; "" if ok.
     """
 
     name: str
@@ -59,16 +60,16 @@ class Check:
     optional: bool = False
 
     def __post_init__(self) -> None:
-        """Remove the remedy of a part that is ok."""
+        """Remove the remedy if the component is ok."""
         if self.ok:
             object.__setattr__(self, "remedy", "")
 
 
 def checks(folder: Path | str = ".", root: Path | str = "/") -> list[Check]:
-    """Run all checks and return their results; a failed check does not raise.
+    """Run all checks and return their results. A missing component raises no exception.
 
     folder: the folder for experiments, whose disk is checked. root: the folder that contains `sys`, from which the
-    counters of this node are read.
+    counters of this node are read; tests use another folder than /.
     """
     return [
         _python(),
@@ -87,7 +88,10 @@ def checks(folder: Path | str = ".", root: Path | str = "/") -> list[Check]:
 
 
 def _answer(command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[int, str]:
-    """Run a command and return its exit code and output; the code is -1 if it did not start or took too long."""
+    """Run a command and return its exit code and output (stdout and stderr).
+
+    The exit code is -1, and the output a reason, if the command did not start or took longer than `_ANSWER`.
+    """
     try:
         answer = subprocess.run(
             list(command),
@@ -125,7 +129,7 @@ def _tool(name: str, needed_for: str, package: str, optional: bool = False) -> C
 
 
 def _mpi() -> list[Check]:
-    """Return the checks of MPI: compiler wrapper, launcher, whether both belong to the same MPI, a run of two ranks."""
+    """Return the checks of MPI: compiler wrapper, launcher, whether they belong together, and runs with two ranks."""
     install, needed_for = "apt-get install libopenmpi-dev openmpi-bin", "measuring MPI programs"
     compiler, launcher = shutil.which("mpicc"), shutil.which("mpirun") or shutil.which("mpiexec")
     code, text = (-1, "") if compiler is None else _answer([compiler, "--version"])
@@ -146,7 +150,7 @@ def _mpi() -> list[Check]:
 
 
 def _mpi_messages(compiler: str, launcher: str) -> Check:
-    """Let two ranks exchange a message. The program prints nothing, so any output is a warning of MPI."""
+    """Check that two ranks can communicate. The program prints nothing, so that any output is a warning of MPI."""
     name, needed_for = "MPI messages", "output of MPI programs without lines of the MPI library"
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder) / "exchange.c", Path(folder) / "exchange"
@@ -166,7 +170,7 @@ def _mpi_messages(compiler: str, launcher: str) -> Check:
 
 
 def _simgrid() -> Check:
-    """Look for SimGrid: its simulator, and the compiler wrapper of programs that it simulates."""
+    """Check for SimGrid: the simulator, and the compiler wrapper for programs to simulate."""
     needed_for = "simulated ranks (--launcher smpi, quipu-smpicc)"
     remedy = f"apt-get install {Simulated.packages}"
     missing = [name for name in ("smpirun", "smpicc") if shutil.which(name) is None]
@@ -179,10 +183,7 @@ def _simgrid() -> Check:
 
 
 def _belong_together(compiler: str, family: str, launcher: str) -> Check:
-    """Check that mpicc and mpirun belong to the same MPI.
-
-    Otherwise a program runs as several separate jobs of one rank.
-    """
+    """Check that mpicc and mpirun belong to the same MPI. If not, a program runs as several jobs with one rank each."""
     needed_for = "running what mpicc built"
     try:
         from quipu.mpi_wrap.installation import describe_mpicc
@@ -197,7 +198,7 @@ def _belong_together(compiler: str, family: str, launcher: str) -> Check:
 
 
 def _native() -> list[Check]:
-    """Return the checks of the native parts, with one plugin for each supported version of LLVM."""
+    """Return the checks of the native parts. There is one pass plugin for each supported version of LLVM."""
     plugins = sorted(path.name for path in native_folders()[0].glob("QuipuPass-*.so"))
     return [
         _part("QuipuPass-19.so", "the compiler wrappers", _load, _COMPILER_SIDE),
@@ -217,7 +218,7 @@ def _cmake_package() -> Check:
 
 
 def _fit_together() -> Check:
-    """Check that all native parts have the same version; single files may have been replaced after installation."""
+    """Check that all native parts have the same version. Single files may have been replaced after the installation."""
     folder = native_folders()[0]
     found = {
         path.name: module
@@ -232,7 +233,11 @@ def _fit_together() -> Check:
 
 
 def _part(name: str, needed_for: str, test: Callable[[Path], str], missing: str = REINSTALL) -> Check:
-    """Find a native part and test it. missing: the remedy if the part does not exist."""
+    """Find a native part and test it.
+
+    test: function that returns why the part does not work, "" if it works. missing: the remedy if the part does not
+    exist.
+    """
     try:
         path = native_file(name)
     except QuipuError:
@@ -242,9 +247,9 @@ def _part(name: str, needed_for: str, test: Callable[[Path], str], missing: str 
 
 
 def _load(path: Path) -> str:
-    """Return why a shared library cannot be loaded, empty if it can. A child process loads it, in case it crashes."""
+    """Return why a shared library cannot be loaded, "" if it can. A child process loads it, because it may crash."""
     code, text = _answer([sys.executable, "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])", str(path)])
-    undefined = "undefined symbol" in text  # symbols of the program that loads the plugin
+    undefined = "undefined symbol" in text  # no fault: the compiler that loads a plugin defines these symbols
     return "" if code == 0 or undefined else text.splitlines()[-1] if text else f"exit code {code}"
 
 
@@ -284,7 +289,7 @@ def _perf_events() -> Check:
 
 
 def _node_counters(root: Path) -> list[Check]:
-    """Return the checks of node counters: energy, and bytes to and from memory."""
+    """Return the checks of the counters of this node: energy, and bytes to and from memory."""
     counters = NodeCounters(str(root))
     found = [
         _node_counter(counters, ENERGY, "energy of a run", "chmod a+r /sys/class/powercap/*/energy_uj"),
@@ -303,7 +308,7 @@ def _node_counter(counters: NodeCounters, kind: str, needed_for: str, remedy: st
 
 
 def _clock() -> Check:
-    """Check for an invariant time stamp counter; without it Quipu reads the system clock, which takes longer."""
+    """Check for an invariant time stamp counter. Without it, Quipu reads the system clock, which takes longer."""
     needed_for = "cheap time stamps (otherwise QUIPU_CLOCK=monotonic is used)"
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of the native parts of Quipu: runtime, pass plugin, shim, compiler wrappers, headers."""
+"""Find the native parts of Quipu: runtime, pass plugin, shim (quipu-exec), compiler wrappers, headers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ REINSTALL = "install Quipu again (in its source folder: make build, or: pip inst
 
 
 def native_folders(environment: Mapping[str, str] = os.environ) -> tuple[Path, Path]:
-    """Return the folder of libraries and the folder of programs."""
+    """Return the folder of the libraries and the folder of the programs. environment: may contain QUIPU_HOME."""
     home = prefix(environment)
     return home / NATIVE, home / "bin"
 
 
 def native_file(name: str, environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the absolute path of a native part, like "quipu-exec", "libquipu.so" or "include/quipu.h".
+    """Return the absolute path of a native part, such as "quipu-exec", "libquipu.so" or "include/quipu.h".
 
     Raises EnvironmentProblem, with the command that installs it, if the part is missing.
     """
@@ -37,8 +37,8 @@ def native_file(name: str, environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def quipu_version() -> str:
-    """Return the version of this Quipu, "unknown" if it was never installed."""
-    for folder in sys.path:  # same search as importlib.metadata, whose import takes twenty times as long
+    """Return the version of the installed Quipu; "unknown" if it is not installed as a package."""
+    for folder in sys.path:  # the same search as importlib.metadata, whose import takes twenty times as long
         try:
             names = [path.name for path in Path(folder).iterdir()]
         except OSError:

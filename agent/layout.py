@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layout of profiles, read from agent/runtime/profile.def, which also defines the C structs of the runtime."""
+"""Read the layout of profiles from agent/runtime/profile.def, which also defines the C structs of the runtime."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ Field = tuple[str, str] | tuple[str, str, tuple[int]]
 
 
 class Layout:
-    """The structs, constants and strings of a profile.def; names are without the prefix quipu_ or QUIPU_."""
+    """The structs, constants and strings of a profile.def. Names have no prefix quipu_ or QUIPU_.
+
+    texts: name → string. numbers: name → constant.
+    """
 
     def __init__(self, definition: str) -> None:
         """Parse the text of a profile.def."""
         self.texts = {name.removeprefix("QUIPU_"): text for name, text in _TEXT.findall(definition)}
         self.numbers: dict[str, int] = {}
-        # By struct: name, bytes per element, number of elements (0: no array).
+        # Struct → its fields: name, bytes per element, number of elements (0: not an array).
         self._fields: dict[str, list[tuple[str, int, int]]] = {}
         fields: list[tuple[str, int, int]] = []
         for item, first, second, third in _ITEM.findall("\n".join(_LINE.findall(definition))):
@@ -35,11 +38,11 @@ class Layout:
                 fields.append((second, _BYTES[first], int(third or 0)))
 
     def record(self, name: str) -> list[Field]:
-        """Return a struct as an argument of numpy.dtype; arrays of char have type void."""
+        """Return a struct as an argument for numpy.dtype. Arrays of char have the type void. Raises KeyError."""
         return [_numpy(*field) for field in self._fields[name]]
 
     def packed(self, name: str) -> struct.Struct:
-        """Return a struct without padding as `struct.Struct`; it contains only numbers and arrays of char."""
+        """Return a struct without padding as `struct.Struct`. It must contain only numbers and arrays of char."""
         formats = [f"{count}s" if size == 1 else _FORMATS[size] for _, size, count in self._fields[name]]
         return struct.Struct("<" + "".join(formats))
 
@@ -54,5 +57,8 @@ LAYOUT = Layout((Path(__file__).with_name("runtime") / "profile.def").read_text(
 
 
 def function_of_symbol(name: str) -> str:
-    """Return the linker name of the original function of a symbol, which may be a version (llvm_pass/versions.h)."""
+    """Return the linker name of the function that a symbol belongs to.
+
+    The symbol may be a version of the function that the compiler pass added (llvm_pass/versions.h).
+    """
     return name.partition(".quipu")[0] or name

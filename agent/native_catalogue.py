@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages of compiler wrappers, runtime and MPI library, by code.
+"""The messages of compiler wrappers, runtime and MPI library, each with a code for `quipu explain`.
 
-The C and C++ sources contain the texts of the messages. Several texts with the same meaning have the same code.
+The C and C++ sources contain the texts that are printed. Texts with the same meaning have the same code.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preparation after an installation, so that the first run is fast: build the MPI library, compile Python files."""
+"""Prepare the first run after an installation, so that it is fast: build the MPI library, compile Python files."""
 
 from __future__ import annotations
 
