@@ -140,6 +140,8 @@ def run_campaign(
     - several runs in a row fail at their start with the same error (`SameError`), unless `keep_going` is set,
     - a run fails because a disk is full.
 
+    Arguments:
+
     - progress: receives the progress and notes; None: nobody.
     - options: launch options that have priority over the options of the campaign file.
     - execution: executes the runs; None: `Here`.

@@ -126,8 +126,8 @@ class Campaign:
     def command_at(self, point: Point, repetition: int = 1) -> tuple[str, ...]:
         """Return the words of the command of a repetition (from 1) at a point.
 
-        The word with a placeholder stays one word after the replacement. Raises FormatError or UsageError if the number
-        of ranks is invalid at this point.
+        A word with a placeholder stays one word, whatever value replaces it. Raises FormatError or UsageError if the
+        number of ranks is invalid at this point.
         """
         command = tuple(self._filled(word, point, repetition) for word in self.command)
         if self.launcher is None:

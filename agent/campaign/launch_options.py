@@ -29,8 +29,8 @@ class LaunchOptions:
     - mpi: whether to measure MPI.
     - mpi_preload: the wrapper library for MPI to preload; None: the library for the MPI of the launcher, which is built
       if necessary.
-    - mpi_wait: the way to separate waiting in MPI from transfer, one of `WAITS`. None: $QUIPU_MPI_WAIT, or "local". The
-      other ways add synchronization, which could deadlock a program if only some of its MPI calls are intercepted.
+    - mpi_wait: the way to separate waiting in MPI from transfer, one of `WAITS`. None: $QUIPU_MPI_WAIT, or "local".
+      "sample" and "all" add barriers, which could deadlock a program if only some of its MPI calls are intercepted.
     - rates: a file of rates for simulated computation; None: simulated computation takes its time on this machine.
     - counters: a counter source, or names of sources (`counters.choose`); None: only effort.
     - machine: the machine whose caches a counter source simulates; None: this machine.

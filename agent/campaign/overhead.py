@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute the overhead: the processor time of recorded runs compared with the program without instrumentation.
 
-A recorded run is a run with instrumentation. To start and to end the recording takes some milliseconds, whatever
-regions are selected: the shim (quipu-exec), the calibration of clocks and hooks, and the writing of the profile. Runs
-in which only one region has a hook measure this part separately.
+A recorded run is a run with instrumentation. The start and the end of the recording take some milliseconds, independent
+of the selected regions. They consist of the shim (quipu-exec), the calibration of clocks and hooks, and the writing of
+the profile. Runs in which only one region has a hook measure this part separately.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Overhead:
     """Overhead over all points, as shares of the processor time without instrumentation.
 
     regions: overhead of the instrumented regions. start_and_end: overhead to start and to end the recording. noise:
-    standard error of the sum of both, from the differences between repetitions; None with one repetition.
+    error of the sum of both, from the differences between repetitions; None with one repetition.
     """
 
     regions: float

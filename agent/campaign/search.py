@@ -15,8 +15,8 @@ from quipu.modeling.documents import Positive, typed
 from quipu.modeling.errors import FormatError, ModelingError
 
 _PATIENCE = 3
-"""Default number of batches without improvement after which a search ends. It is λ of the termination criterion in
-M. Ritter et al., section III (full title in quipu.modeling.design)."""
+"""Default number of batches without improvement after which a search ends. It is λ of the termination criterion of
+Ritter et al., section III (titles of papers: docs/methods.md)."""
 
 
 @dataclass(frozen=True)

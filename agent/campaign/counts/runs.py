@@ -221,7 +221,7 @@ class CountRuns:
         return min(ways, key=cost.__getitem__)
 
     def _run(self, one: PlannedCount, execution: Execution, options: LaunchOptions, progress: Progress) -> Outcome:
-        """Make a run, as processes or simulated. If it fails and the other way is possible, return that outcome."""
+        """Make a run, as processes or simulated. If it fails, try the other way if possible, and return its outcome."""
         ways = self._ways(one.number)
         simulated = self._cheapest(one)
         outcome = self._launched(one, simulated, execution, options, progress)
