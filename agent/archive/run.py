@@ -45,7 +45,8 @@ class RankStatistics:
     (NaN) is left out.
 
     - ranks: the number of ranks with the call path.
-    - sum, min, max, mean, std: in the unit of the metric. std: standard deviation of the population (divisor: ranks).
+    - sum, min, max, mean, std: in the unit of the metric. std: standard deviation of the population (its divisor is
+      the number of known values).
     - min_rank, max_rank: the ranks with the smallest and the largest value, the first of equal ones; -1 if no value is
       known.
     - sketches: the distribution over the ranks; None if the archive contains the values of all ranks.
