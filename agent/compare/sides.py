@@ -27,7 +27,7 @@ Point = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Function:
-    """A function in the source, as part of the effort of a call path (into which it may have been inlined).
+    """A function in the source whose effort belongs to a call path, possibly because it was inlined there.
 
     path: linker names of the regions of the call path, from the root. display, name: display name and linker name of
     the function. file: its source file.
@@ -174,7 +174,7 @@ def paired(before: Side, after: Side) -> Pair:
 
 
 def _renamed(old: CallTree, new: CallTree) -> dict[str, str]:
-    """Return linker name before → linker name after, for regions with equal display names but other linker names.
+    """Return a map from linker names before to linker names after, for regions with equal display names only.
 
     Display names that several of these regions have are left out.
     """
