@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute the executions of count classes per call path, from the counters of all ranks.
 
-A count class is a set of basic blocks of a function that are executed equally often. The compiler pass does not count
-each block; it describes each class by terms (row, share) of the counts of the function:
+A count class is a set of basic blocks of a function that are executed equally often. A program counts only some blocks.
+The compiler pass describes each class by terms (row, share), from which its executions follow:
 
 executions(call path, class) = sum of share × count[row] over the terms of the class, modulo 2^64
 
@@ -109,7 +109,7 @@ class ClassCells:
             return None
         first = _first_classes(self.functions)
         used, number = np.unique(self.number, return_inverse=True)
-        renumbered = np.full(int(first[-1]) + 1, -1, dtype=np.int64)  # the last element is for -1
+        renumbered = np.full(int(first[-1]) + 1, -1, dtype=np.int64)  # last element: no class (-1)
         renumbered[used] = np.arange(used.size)
         lines: dict[SourceLine, int] = {}
         classes: list[CountClass] = []

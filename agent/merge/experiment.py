@@ -58,7 +58,7 @@ DEVIATES = 1.5
 """A note names a run whose time differs from the median of its repetitions by more than this factor.
 
 Tested with benchmarks/quality_thresholds.py, at a scatter of the times of 3 and 10 %. A miss is a run without a note
-although it is slowed down by a factor of 1.6 or more. A false alarm is a run with a note that is not slowed down.
+although it is slowed down by a factor of 1.6 or more. A false alarm is any other run with a note.
 1.5: 8 % misses, no false alarms. 1.25: 0.6 % misses, 1.6 % false alarms. 2: 54 % misses, no false alarms.
 """
 _LEAST_OF_MEDIAN = 3
@@ -330,7 +330,7 @@ def _named(names: list[str], of: int) -> str:
 
 
 def _matrices(runs: Sequence[StoredRun]) -> dict[int, CommunicationMatrix]:
-    """Return number of ranks → communication matrix of the first run with this number, if this run has one."""
+    """Return, for each number of ranks, the communication matrix of the first run with this number, if it has one."""
     found: dict[int, CommunicationMatrix] = {}
     for ranks, own in {run.metadata.ranks: run for run in reversed(runs)}.items():
         if (matrix := read_communication(own.path)) is not None:

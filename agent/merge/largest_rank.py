@@ -37,7 +37,8 @@ def largest_inclusive(
         if values is None and archive.metadata.ranks > 1:
             bounded.append(archive.path.name)
         for name, column in result.items():
-            own = "time" if name == THREAD_TIME and name not in archive.statistics else name  # equal for one thread
+            # An archive without thread_time has one thread per rank: its time is equal.
+            own = "time" if name == THREAD_TIME and name not in archive.statistics else name
             if own in archive.statistics:
                 column[:, where, count] = 0.0
                 column[path, where, count] = _largest(archive, values, own)

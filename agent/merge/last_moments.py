@@ -48,9 +48,9 @@ class HostEnds:
 
 
 def ends_by_host(nodes: Sequence[Mapping[str, Any]], alive: Mapping[str, int]) -> dict[str, HostEnds]:
-    """Return host → ends that its node agent recorded.
+    """Return the ends that the node agent of each host recorded, by host.
 
-    nodes: the contents of the files node-<host>.json. alive: host → time in its file alive-<host>.
+    nodes: the contents of the files node-<host>.json. alive: the times in the files alive-<host>, by host.
     """
     result = {host: HostEnds(alive=moment) for host, moment in alive.items()}
     for node in nodes:

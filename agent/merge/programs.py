@@ -29,7 +29,10 @@ def with_programs(fingerprint: Fingerprint | None, profiles: Iterable[ProcessPro
 
 
 def identities(programs: Iterable[Path]) -> dict[str, ProgramIdentity]:
-    """Return file name → identity, for programs and the instrumented libraries that they load, if the files exist."""
+    """Return the identities of programs and of the instrumented libraries that they load, by file name.
+
+    Files that do not exist are left out.
+    """
     files = dict.fromkeys(file for program in programs for file in _files(program))
     return {file.name: known for file in files if (known := program_identity(file)) is not None}
 

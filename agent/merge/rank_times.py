@@ -14,7 +14,7 @@ from .unify import unify_trees
 
 
 def times_by_rank(runs: Sequence[StoredRun], experiment: Experiment) -> dict[tuple[float, ...], FloatArray]:
-    """Return point → exclusive seconds, summed over threads, shape (call paths of the experiment, ranks).
+    """Return exclusive seconds by point, summed over threads, shape (call paths of the experiment, ranks).
 
     The values come from the first complete run of each point that contains the times of single ranks and has more than
     one rank. The call paths of the start and the end of MPI (MPI_Init, MPI_Finalize) have the value 0.
