@@ -40,7 +40,7 @@ def efficiency_view(
     """Return the measured efficiencies of an experiment or a run; with a target also the predicted efficiencies.
 
     - target: the point to predict, by parameter; None or empty: no prediction.
-    - scaling: "strong", "weak", "auto" or another name in `KINDS`.
+    - scaling: "strong", "weak" or "auto" (weak if the total work grows with the processors).
     - ideal_network: folder with runs of the same configurations, simulated without latency and with infinite bandwidth.
       They separate the loss by serialization from the loss by transfer.
 
@@ -117,7 +117,7 @@ def _representatives(runs: Sequence[RunTimes]) -> list[RunTimes]:
 
 
 def _ideal(folder: Path, tree: CallTree) -> dict[Place, FloatArray]:
-    """Return configuration → elapsed seconds on an ideal network, for each call path and, as the last, the program."""
+    """Return, for each configuration, the elapsed seconds on an ideal network: of each call path, then the program."""
     runs = efficiency_times(find_runs(folder), tree)
     return {_place(run): run.elapsed.low for run in _representatives(runs)}
 

@@ -67,7 +67,7 @@ def metric_names(incomplete: str) -> list[str]:
 
 
 def parse_assignments(option: str, texts: Sequence[str]) -> dict[str, float]:
-    """Return parameter → value from texts such as `p=4` and `p=4,n=1e6`. Whole numbers are int.
+    """Return the value of each parameter, from texts such as `p=4` and `p=4,n=1e6`. Whole numbers are int.
 
     option: name of the option, for messages. Raises UsageError, with the option and the text, if a part is not
     NAME=NUMBER or a name is repeated.
@@ -89,7 +89,7 @@ def parse_assignments(option: str, texts: Sequence[str]) -> dict[str, float]:
 
 
 def parse_values(option: str, texts: Sequence[str], parameters: Sequence[str]) -> dict[str, list[float]]:
-    """Return parameter → list of values from texts such as `p=1,2,4`, one text per parameter.
+    """Return the list of values of each parameter, from texts such as `p=1,2,4`, one text per parameter.
 
     Raises UsageError, with the option and the text, if a text is not NAME=NUMBER,NUMBER,…, if a name is repeated or
     unknown, or if a value is not above 0.

@@ -148,7 +148,7 @@ def _subtitle(data: Experiment) -> str:
 def _communication(
     runs: Sequence[StoredRun], parameters: Sequence[str]
 ) -> dict[tuple[float, ...], tuple[CommunicationMatrix, int]]:
-    """Return point → communication matrix and number of ranks, from the first complete run that has a matrix.
+    """Return, for each point, the communication matrix and number of ranks of the first complete run with a matrix.
 
     One run is enough, because all repetitions have the same matrix.
     """

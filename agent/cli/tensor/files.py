@@ -120,7 +120,7 @@ def read_model(path: Path) -> ColumnModel:
 
 
 def codes_of(model: ColumnModel, option: str, texts: list[str]) -> dict[str, list[float]]:
-    """Return parameter → values, from texts such as n=1,2 and layout=dgz,ppn=4.
+    """Return the values of each parameter, from texts such as n=1,2 and layout=dgz,ppn=4.
 
     option: the option that contains the texts. The value of a text category is its code: its index in `model.levels`.
     Names and values with a comma or an equals sign must be in double quotes: layout="col,major". Raises UsageError with
