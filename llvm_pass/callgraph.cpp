@@ -243,7 +243,7 @@ class Description {
     }
 
     /// Finds functions to omit: functions of the C++ library that have no loop and call no function of the program,
-    /// directly or indirectly. A small program consists mostly of such functions, and nobody selects them for
+    /// directly or indirectly. A small program consists mostly of these functions, and nobody selects them for
     /// measurement. Readers apply the same rule (agent/source/callgraph.py).
     void leaveOut(const std::map<const Function *, Calls> &Found) {
         std::vector<const Function *> Candidates;

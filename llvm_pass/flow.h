@@ -39,7 +39,7 @@ struct CountingPlan {
 using BlockSet = llvm::SmallPtrSet<const llvm::BasicBlock *, 8>;
 
 /// Returns the blocks from which neither an end of the function nor a call that may not return can be reached. Only a
-/// signal can end the execution of such blocks.
+/// signal can end the execution of these blocks.
 BlockSet endlessBlocks(const llvm::Function &F);
 
 /// Plans counters for the edges outside of a spanning tree of the flow graph (Knuth 1973; Ball and Larus 1994, section

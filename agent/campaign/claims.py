@@ -32,7 +32,7 @@ def wrong_ranks(parameters: Mapping[str, float], ranks: int | None) -> str:
 def wrong_threads(parameters: Mapping[str, float], environment: Mapping[str, str]) -> str:
     """Return an error message if no parameter named as a number of threads has the value of OMP_NUM_THREADS; else "".
 
-    There is no error if no parameter has such a name, or if OMP_NUM_THREADS is not one number.
+    There is no error if no parameter has one of these names, or if OMP_NUM_THREADS is not one number.
     """
     threads = whole_number(environment.get("OMP_NUM_THREADS", ""), 9)
     claimed = {name: value for name, value in parameters.items() if name in THREAD_NAMES}

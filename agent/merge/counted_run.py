@@ -84,7 +84,7 @@ def _without_threads(
 
 
 def _happened(tree: CallTree, statistics: RankCells) -> NDArray[np.bool_]:
-    """Return which call paths have a value other than 0, or have such a call path below them; shape (call paths,)."""
+    """Return which call paths have a value other than 0, or a descendant with such a value; shape (call paths,)."""
     happened: NDArray[np.bool_] = ~(statistics.cells["max"] == 0).all(axis=1)  # NaN (unknown) counts as another value
     for path in np.flatnonzero(happened).tolist():
         above = int(tree.parent[path])

@@ -72,7 +72,7 @@ def _source(name: str) -> CounterSource | None:
 def with_counters(archive: RunArchive, counted: Counted) -> RunArchive:
     """Return the run with the counts of a source as additional metrics.
 
-    The counts become statistics, and also values of each rank if the run has such values. A counter belongs to a whole
+    The counts become statistics, and, if the run has them, values of each rank. A counter belongs to a whole
     rank; its value is in the row of the first thread. The statistics contain only ranks with counts. Metrics that the
     run already has are not replaced.
     """

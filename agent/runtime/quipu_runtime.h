@@ -13,7 +13,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Returns the present time in ticks of the clock. The values of metrics with the unit s are differences of such times.
+/* Returns the present time in ticks of the clock. The values of metrics with the unit s are differences of these times.
  * Returns 0 while nothing is measured or no time is recorded. */
 uint64_t quipu_ticks(void);
 

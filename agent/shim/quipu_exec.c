@@ -240,7 +240,7 @@ static void put_before(const char *variable, const char *path) {
 /* Returns whether a path can be an entry of LD_PRELOAD. Entries end at these characters, which cannot be quoted. */
 static bool is_one_entry(const char *path) { return !strpbrk(path, " :\t\n"); }
 
-/* Creates the symbolic link `path` to a file. Returns whether this user has such a link now. */
+/* Creates the symbolic link `path` to a file. Returns whether this user now has a link with this target. */
 static bool have_link(const char *file, const char *path) {
     char target[4096];
     struct stat status;

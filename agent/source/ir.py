@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read functions and call graph from LLVM IR of any compiler: bitcode, text, and folders or archives of such files.
+"""Read functions and call graph from LLVM IR of any compiler: bitcode, text, and folders or archives with these files.
 
 llvmlite reads and verifies the files, and promotes the variables of functions to registers (SROA). LLVM then prints the
 module as text. The form of this text does not depend on the compiler, so functions, calls and loops are read from it.

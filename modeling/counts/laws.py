@@ -22,7 +22,7 @@ from .products import EXACT, WINDOW, FactorClass, Library
 
 ONE = "1"  # the name of the factor 1
 UNKNOWN = "?"  # the product in the terms of a count without a law; its coefficient is the largest count
-NOT_KNOWN = "not known"  # the formula of such a count
+NOT_KNOWN = "not known"  # the formula of a count without a law
 _UNKNOWN_CONDITION = 12.0  # bits for counts of 0 that no condition of the grammar explains
 _MOST_MEMBERS = 12  # largest number of factors of a class that become separate laws
 _MOST_LAWS = 400

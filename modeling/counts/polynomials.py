@@ -5,7 +5,7 @@ A call path contains many loops, so the sum of their laws has more terms than a 
 possible terms are known: nested loops over the parts of a domain of N points per dimension make, summed over the ranks,
 Π (N + c·P_d) = Σ c^b · N^(D-b) · e_b iterations. D is the number of dimensions of the process grid, P_d are its
 extents, and e_b is the elementary symmetric function of the extents: the sum of all products of b of them. All
-coefficients of such a family of terms are solved at once.
+coefficients of the family are solved at once.
 """
 
 from __future__ import annotations

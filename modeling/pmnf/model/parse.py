@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parse formulas from text: products of powers and logarithms of parameters, and sums of such products."""
+"""Parse formulas from text: sums of products of powers and logarithms of parameters."""
 
 from __future__ import annotations
 
