@@ -13,7 +13,7 @@ on one rank. The models of quipu also use counted reuse distances of the small p
 one, which is what is predicted. beyond: the same with a large problem whose data are twice the last-level cache.
 
 Per program and case the relative error of the whole time (without the start and the end of MPI), mean over its points:
-quipu (kernels), paper (kernels as APMT's paper has them), analytical, empirical (apmt_comparators.py), extrap
+quipu (kernels), paper (apmt_paper.py), analytical, empirical (apmt_comparators.py), extrap
 (Extra-P 4.2.5, sum over call paths). jacobi_py is not simulated: SMPI runs no Python. mean: of a program's cases.
 below_all: in how many cases quipu has the smallest error; programs_below_all: for how many programs it has the smallest
 mean.
@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 from apmt_comparators import fit_analytical, fit_empirical
+from apmt_paper import fit_paper
 from apmt_runs import PROGRAMS, Program, SimulatedAs, description, larger, simulated_description, strong
 from modeling_extrap import interpreter, model_with_extrap
 from modeling_sets import Floats
@@ -79,12 +80,12 @@ def errors(few_folder: Path, many_folder: Path, with_extrap: bool, machine: Mach
     analytical = fit_analytical(column["p"], sizes, times)
     empirical = fit_empirical(column["p"], sizes, times)
     clock = machine.clock if machine is not None else None
-    models = {"quipu": model_program(few, machine, clock), "paper": model_program(few, method="paper")}
+    model, paper = model_program(few, machine, clock), fit_paper(few)
     others = extrap_total(few, many) if with_extrap else []
     found: dict[str, list[float]] = {name: [] for name in MODELERS}
     for number, (place, true) in enumerate(totals(many).items()):
         point = dict(zip(many.parameters, map(float, place), strict=True))
-        predicted = {name: model.at(point).total.value for name, model in models.items()}
+        predicted = {"quipu": model.at(point).total.value, "paper": paper.at(point)}
         predicted["analytical"] = analytical.at(point["p"], point.get("D", 1.0))
         predicted["empirical"] = empirical.at(point["p"], point.get("D", 1.0))
         if others:

@@ -74,7 +74,6 @@ def kernel_rows(model: ProgramModel, prediction: ProgramPrediction) -> list[Kern
     rows = []
     for kernel in prediction.kernels:
         limit = limit_of_kernel(model, kernel, prediction.point)
-        growth = [part.instructions or part.time for part in kernel.model.parts]
         rows.append(
             KernelRow(
                 kernel.kernel.name,
@@ -86,8 +85,7 @@ def kernel_rows(model: ProgramModel, prediction: ProgramPrediction) -> list[Kern
                 0.0,
                 typical_cpi(kernel.model),
                 kernel.model.blocking,
-                model.text(kernel.kernel.paths, prediction.point)
-                or "; ".join(str(one) for one in growth if one is not None),
+                model.text(kernel.kernel.paths, prediction.point),
                 limit.cause,
                 limit.advice,
                 kernel.model.residual,
@@ -106,7 +104,7 @@ def kernel_rows(model: ProgramModel, prediction: ProgramPrediction) -> list[Kern
                 group.total.value,
                 float("nan"),
                 float("nan"),
-                model.text(group.model.group.paths, prediction.point) or group.model.text,
+                model.text(group.model.group.paths, prediction.point),
                 limit.cause,
                 limit.advice,
                 group.model.residual,
@@ -161,7 +159,7 @@ def kernels_json(model: ProgramModel, prediction: ProgramPrediction, found: Roof
         "schema": SCHEMA,
         "title": model.name,
         "point": dict(prediction.point),
-        "method": model.method,
+        "method": "quipu",
         "clock_hz": model.clock_at(prediction.point),
         "blocking_communication": model.blocking,
         "total": _span(prediction.total),

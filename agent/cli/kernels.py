@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 from quipu.modeling.errors import UsageError
 
-from .options import OVER_RANKS_OPTION, names_in, over_ranks_of, point_of
+from .options import OVER_RANKS_OPTION, over_ranks_of, point_of
 from .output import layout, say, show, show_json
 
 _ADVICE = 5
@@ -43,13 +43,6 @@ def command(
     share: float = typer.Option(
         0.05, "--share", metavar="X", help="Smallest share of the time of a function that is a kernel."
     ),
-    method: str = typer.Option(
-        "quipu",
-        "--method",
-        metavar="quipu|paper",
-        autocompletion=names_in("quipu.modeling.kernels.growth", "METHODS"),
-        help="quipu: models of Quipu; paper: only the models of the APMT paper.",
-    ),
     over_ranks: str = OVER_RANKS_OPTION,
     everything: bool = typer.Option(False, "--all", help="Also show kernels with almost no time."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
@@ -60,7 +53,6 @@ def command(
     Example: quipu kernels heat --at p=1024 --machine here.json
     with     quipu machine -o here.json
     """
-    from quipu.modeling.kernels.growth import METHODS
     from quipu.modeling.kernels.model import model_program
     from quipu.modeling.kernels.other_machine import moved
     from quipu.modeling.priors.rank_parameters import rank_parameters
@@ -72,8 +64,6 @@ def command(
     from ..load.kept_models import analyze_once
     from ..load.measurements import load, or_target, read_machine
 
-    if method not in METHODS:
-        raise UsageError(f"--method {method!r}: choose one of {', '.join(METHODS)}")
     if not 0 < share < 1:
         raise UsageError(f"--share {share:g}: give a part of the time between 0 and 1")
     if on is not None and machine is None:
@@ -87,10 +77,8 @@ def command(
             raise UsageError(f"{option} {name!r}: no parameter of this experiment; it has: {known}")
     at, ranks = or_target(at, experiment), {processes} if processes else rank_parameters(measured)
     point = point_of("--at", at, measured.parameters, ranks=ranks)
-    chosen = "paper" if method == "paper" else "quipu"
     clock = clock_of_runs(experiment)
-    analysis = None if chosen == "paper" else analyze_once(whole)
-    model = model_program(whole, here, clock, processes, size, share, chosen, frequency, analysis)  # type: ignore[arg-type]
+    model = model_program(whole, here, clock, processes, size, share, frequency, analyze_once(whole))
     if on is not None and here is not None:
         model = moved(model, here, read_machine(on))
     prediction = model.at(point)

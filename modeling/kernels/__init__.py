@@ -4,10 +4,9 @@
 Method ("the paper" in this folder): N. Ding, V. W. Lee, W. Xue, W. Zheng: APMT: an automatic hardware counter-based
 performance modeling tool for HPC applications. CCF Transactions on High Performance Computing 2, 2020.
 
-variables: number of processes and problem size; identify: which functions are kernels; functions, growth: counters as
-functions of these; counts, computation, refinement: CPI, T_comp, T_mem, BF_mem; communication, waiting: T_comm; model:
-the program; limits: the limit of a kernel as text; other_machine: predictions for another
-machine.
+variables: number of processes and problem size; identify: which functions are kernels; counts, computation,
+refinement: CPI, T_comp, T_mem, BF_mem; communication, transfers: T_comm; model: the program; limits: the limit of a
+kernel as text; other_machine: predictions for another machine.
 """
 
 from __future__ import annotations

@@ -19,21 +19,17 @@ from scipy.optimize import nnls
 from ..experiment import Experiment, FloatArray, RegionKind
 from ..machine import Network
 from ..mpi_operations import operation_of
-from ..pmnf.model import Prediction
 from ..priors.communication import scale_values
 from ..priors.table import Scale, row_of
 from ..rate_fit import typical
-from .amounts import Amount, Counted, Models, product, summed
-from .growth import Method, growths
-from .transfers import Transfers, seconds_of
-from .variables import Variables
+from .amounts import Models
+from .transfers import Transfers, Units, seconds_of
 
 # BF_comm counts as constant up to this relative residual. The hidden part of messages differs by this amount between
 # sizes; the error of a line through few sizes is several times larger beyond these sizes. benchmarks/apmt_accuracy.py
 # --part strong
 _STEADY = 0.25
 _TIME = "time"  # the symbol of a column that is the time itself
-_NORMAL_90 = 1.645  # half of a 90 % interval, in standard deviations
 
 
 class Kind(Enum):
@@ -79,33 +75,26 @@ class Column:
 
     symbol: str
     seconds: float
-    amount: Amount
+    amount: Units
 
 
 @dataclass(frozen=True)
 class GroupModel:
-    """The formula of a group: the sum of its columns. uncertainty: half of the 90 % interval, relative to the value."""
+    """The formula of a group: the sum of its columns. residual: root mean square of the relative residuals."""
 
     group: Group
     volume: Volume
     columns: tuple[Column, ...]
     residual: float
-    uncertainty: float
 
-    def transfer(self, point: Mapping[str, float]) -> Prediction:
+    def transfer(self, point: Mapping[str, float]) -> float:
         """Return the seconds of a rank in these operations, without waiting if waiting was measured."""
-        parts = [product(c.amount.at(point), c.seconds, self.uncertainty) for c in self.columns]
-        return summed(parts)
+        return sum(column.seconds * column.amount.at(point) for column in self.columns)
 
     @property
     def by_time(self) -> bool:
         """Return whether the model only uses times, because the amounts of data are unknown."""
         return all(column.symbol == _TIME for column in self.columns)
-
-    @property
-    def text(self) -> str:
-        """Return the model as a formula."""
-        return " + ".join(f"{column.seconds:.3g} s · {column.symbol}" for column in self.columns) or "0"
 
 
 def groups_of(experiment: Experiment) -> tuple[Group, ...]:
@@ -190,33 +179,30 @@ class _ColumnAt:
     volumes: _Volumes
     symbol: str
 
-    def at(self, point: Mapping[str, float]) -> Prediction:
-        """Return the amount at a point, without an interval."""
-        found = _columns(self.volumes.group, self.volumes.at(point), "quipu").get(self.symbol)
-        value = 0.0 if found is None else float(found[0])
-        return Prediction(value, value, value, False)
+    def at(self, point: Mapping[str, float]) -> float:
+        """Return the amount at a point."""
+        volume = self.volumes.at(point)
+        if self.symbol == _TIME:
+            return float(volume.time[0])
+        found = _columns(self.volumes.group, volume).get(self.symbol)
+        return 0.0 if found is None else float(found[0])
 
 
 def group_models(
-    experiment: Experiment,
-    variables: Variables,
-    times: FloatArray,
-    models: Models | None = None,
-    network: Network | None = None,
+    experiment: Experiment, times: FloatArray, models: Models, network: Network | None = None
 ) -> tuple[GroupModel, ...]:
     """Return the formulas of all groups that take time. times: seconds per rank, (call paths, C).
 
-    models: None selects the method of the paper: a·s_tot + b, and a·log(P) + b·s_tot + c, with waiting, b and c
-    constant. Otherwise a is per message; for collectives, a and c are per call, and a is multiplied by the steps of
-    their algorithms (Table I of the priors). network: the measured times of messages between two processes; the time of
-    a message is a constant part of the measured time for its size, unless separate a and b fit better.
+    a is per message; for collectives, a and c are per call, and a is multiplied by the steps of their algorithms (Table
+    I of the priors). network: the measured times of messages between two processes; the time of a message is a constant
+    part of the measured time for its size, unless separate a and b fit better.
     """
     result = []
     for group in groups_of(experiment):
         volume = volume_of(experiment, group, times)
         if volume.time.any():
-            fitted = _fit(experiment, variables, group, volume, models)
-            if models is not None and network is not None and network.times and group.kind is Kind.POINT_TO_POINT:
+            fitted = _fit(group, volume, models)
+            if network is not None and network.times and group.kind is Kind.POINT_TO_POINT:
                 fitted = _by_network(fitted, _Volumes(models, group), network)
             result.append(fitted)
     return tuple(result)
@@ -232,36 +218,26 @@ def _by_network(fitted: GroupModel, volumes: _Volumes, network: Network) -> Grou
         return fitted
     (seconds,), found = _least_squares([amounts], time)
     errors = (found - time)[use] / time[use]
-    if float(np.sqrt(np.mean(errors**2))) > max(fitted.residual, _STEADY):
+    residual = _residual(errors)
+    if residual > max(fitted.residual, _STEADY):
         return fitted
     transfers = Transfers(_ColumnAt(volumes, "messages"), _ColumnAt(volumes, "bytes"), network)
-    residual, uncertainty = _deviations(errors, 1)
-    column = Column("seconds of the network", seconds, transfers)
-    return replace(fitted, columns=(column,), residual=residual, uncertainty=uncertainty)
+    return replace(fitted, columns=(Column("seconds of the network", seconds, transfers),), residual=residual)
 
 
-def _deviations(errors: FloatArray, coefficients: int) -> tuple[float, float]:
-    """Return `residual` and `uncertainty` of a model with these relative errors."""
-    if not errors.size:
-        return 0.0, 0.0
-    squares = float(errors @ errors)
-    freedom = max(errors.size - coefficients, 1)
-    return (squares / errors.size) ** 0.5, _NORMAL_90 * (squares / freedom) ** 0.5
+def _residual(errors: FloatArray) -> float:
+    """Return the root mean square of relative errors; 0 without errors."""
+    return float(np.sqrt(np.mean(errors**2))) if errors.size else 0.0
 
 
-def _columns(group: Group, volume: Volume, method: Method) -> dict[str, FloatArray]:
+def _columns(group: Group, volume: Volume) -> dict[str, FloatArray]:
     """Return the factors of a, b and c of a group, (C,) each; none if only its times are known."""
     if group.kind is Kind.OTHER:
         return {}
-    own = np.ones_like(volume.time)
     if group.kind is Kind.POINT_TO_POINT:
-        if method == "paper":
-            return {"bytes": volume.bytes, "1": own}
         if volume.messages.any():
             return {"messages": volume.messages, "bytes": volume.bytes}
         return {"bytes": volume.bytes, "calls": volume.calls}
-    if method == "paper":
-        return {"log2(P)": np.log2(np.maximum(volume.sizes, 1.0)), "bytes": volume.bytes, "1": own}
     row = row_of(group.operation)
     latency, transfer = (row.latency, row.transfer) if row is not None else (Scale.LOG, Scale.ONE)
     steps = scale_values(latency if latency is not Scale.ONE else Scale.LOG, volume.sizes)
@@ -269,31 +245,20 @@ def _columns(group: Group, volume: Volume, method: Method) -> dict[str, FloatArr
     return {"calls·steps": volume.calls * steps, "bytes": volume.bytes * by, "calls": volume.calls}
 
 
-def _fit(
-    experiment: Experiment, variables: Variables, group: Group, volume: Volume, models: Models | None
-) -> GroupModel:
-    method: Method = "paper" if models is None else "quipu"
-    time = volume.time if method == "paper" else volume.time - volume.waiting
-    used = {symbol: values for symbol, values in _columns(group, volume, method).items() if values.any()}
-
-    def amount(symbol: str, values: FloatArray) -> Amount:
-        if models is None:
-            return growths(experiment, variables, values[None])[0]
-        if symbol == _TIME:
-            return Counted(models, ("time",), group.paths)
-        return _ColumnAt(_Volumes(models, group), symbol)
-
+def _fit(group: Group, volume: Volume, models: Models) -> GroupModel:
+    time = volume.time - volume.waiting
+    used = {symbol: values for symbol, values in _columns(group, volume).items() if values.any()}
     if not used:
-        return GroupModel(group, volume, (Column(_TIME, 1.0, amount(_TIME, time)),), 0.0, 0.0)
+        return GroupModel(group, volume, (Column(_TIME, 1.0, _ColumnAt(_Volumes(models, group), _TIME)),), 0.0)
     kept = _without_copies(used)
     seconds, found = _least_squares(list(kept.values()), time)
     errors = (found - time)[time > 0] / time[time > 0]
     parts = tuple(
-        Column(symbol, value, amount(symbol, values))
-        for (symbol, values), value in zip(kept.items(), seconds, strict=True)
+        Column(symbol, value, _ColumnAt(_Volumes(models, group), symbol))
+        for symbol, value in zip(kept, seconds, strict=True)
         if value > 0
     )
-    return GroupModel(group, volume, parts, *_deviations(errors, len(parts)))
+    return GroupModel(group, volume, parts, _residual(errors))
 
 
 def _without_copies(columns: Mapping[str, FloatArray]) -> dict[str, FloatArray]:

@@ -5,7 +5,7 @@ All values are per rank. Without counts of stalls, CPI_core and BF_mem come from
 by least squares (`refinement`). Without counts of accesses, all time belongs to the instructions.
 
 The paper models a function as a whole. A function that is called in two places may grow in two ways, so each call path
-is a part with a separate model, except with the method of the paper.
+is a part with a separate model.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from ..machine import Machine
 from ..pmnf.model import Prediction
 from .amounts import Amount, Counted, Models, product, summed
 from .counts import Counters, Counts
-from .growth import Method, growths
 from .identify import Kernel
 from .refinement import DOUBT, UNHIDDEN, CpiAndBlocking, from_stalls, refined
 from .reuse import Costs, ReuseTime, reuse_time
@@ -32,13 +31,13 @@ from .variables import Variables
 
 @dataclass(frozen=True)
 class Part:
-    """The model of some call paths of a kernel: seconds per instruction, and per unit of one further effort, if any.
+    """The model of a call path of a kernel: seconds per instruction, and per unit of one further effort, if any.
 
     instructions, further: their numbers. levels: the accesses that each memory level serves. time: a model of the time,
     if instructions were not counted. reuse: T_mem by reuse distances, instead of levels.
     """
 
-    paths: tuple[int, ...]
+    path: int
     counts: Counts
     fitted: CpiAndBlocking
     instructions: Amount | None
@@ -104,9 +103,9 @@ class KernelModel:
     def explained(self) -> dict[int, Explained]:
         """Return the parts with a known memory time, and the whole time of their instructions and memory accesses."""
         return {
-            part.paths[0]: Explained(replace(self, parts=(part,)))
+            part.path: Explained(replace(self, parts=(part,)))
             for part in self.parts
-            if len(part.paths) == 1 and (part.levels or part.reuse is not None) and part.counts.instructions is not None
+            if (part.levels or part.reuse is not None) and part.counts.instructions is not None
         }
 
     @property
@@ -164,33 +163,31 @@ def kernel_models(
     kernels: Sequence[Kernel],
     times: FloatArray,
     clock: float,
-    machine: Machine | None = None,
-    models: Models | None = None,
+    machine: Machine | None,
+    models: Models,
 ) -> tuple[KernelModel, ...]:
     """Return the models of kernels, in their order. times: seconds per rank, (call paths, C). clock: Hz.
 
-    machine: latencies; None: T_mem is unknown, and part of T_comp. models: predict counts at other points; None selects
-    the method of the paper.
+    machine: latencies; None: T_mem is unknown, and part of T_comp. models: predict counts at other points.
     """
-    method: Method = "paper" if models is None else "quipu"
     latencies = {} if machine is None else {level: machine.latency(level) for level in LEVELS}
-    costs = Costs.of(machine.reach) if machine is not None and variables.has_amount and method == "quipu" else None
+    costs = Costs.of(machine.reach) if machine is not None and variables.has_amount else None
     clocks = variables.clocks(experiment.parameters, experiment.points, clock)
     counters = Counters(experiment, times, clocks, bool(latencies), costs)
     whole = [counters.of(kernel.paths) for kernel in kernels]
-    program = refined(whole, latencies, clocks, None, method)
+    program = refined(whole, latencies, clocks, None)
     parts: list[tuple[int, Part]] = []
     for number, kernel in enumerate(kernels):
-        together = refined([whole[number]], latencies, clocks, program, method)
-        for paths in (kernel.paths,) if method == "paper" else tuple((path,) for path in kernel.paths):
-            counts = counters.of(paths)
+        together = refined([whole[number]], latencies, clocks, program)
+        for path in kernel.paths:
+            counts = counters.of((path,))
             if not counts.time.any():
                 continue
             if counts.stalls is not None and counts.instructions is not None and counts.levels:
                 fitted = from_stalls(counts, latencies, clocks)
             else:
-                fitted = refined([counts], latencies, clocks, together, method)
-            parts.append((number, _part(experiment, variables, paths, counts, fitted, models, costs)))
+                fitted = refined([counts], latencies, clocks, together)
+            parts.append((number, _part(experiment, variables, path, counts, fitted, models, costs)))
     return tuple(
         KernelModel(
             kernel,
@@ -208,32 +205,32 @@ def kernel_models(
 def _part(
     experiment: Experiment,
     variables: Variables,
-    paths: tuple[int, ...],
+    path: int,
     counts: Counts,
     fitted: CpiAndBlocking,
-    models: Models | None,
+    models: Models,
     costs: Costs | None,
 ) -> Part:
-    """Return some call paths with their counts at any point. models: None selects the method of the paper."""
+    """Return a call path with its counts at any point."""
 
-    def amount(values: FloatArray, *names: str) -> Amount:
-        return growths(experiment, variables, values[None])[0] if models is None else Counted(models, names, paths)
+    def amount(*names: str) -> Amount:
+        return Counted(models, names, (path,))
 
     if counts.instructions is None:
-        return Part(paths, counts, fitted, None, None, {}, amount(counts.time, "time"))
-    instructions = amount(counts.instructions, "instructions" if counts.exact else "cpu_instructions")
-    further = amount(counts.further[fitted.unit], fitted.unit) if fitted.unit else None
-    if models is None or not variables.has_amount:
-        levels = {level: amount(own, LEVELS[level]) for level, own in counts.levels.items() if own.any()}
-        return Part(paths, counts, fitted, instructions, further, levels, None)
+        return Part(path, counts, fitted, None, None, {}, amount("time"))
+    instructions = amount("instructions" if counts.exact else "cpu_instructions")
+    further = amount(fitted.unit) if fitted.unit else None
+    if not variables.has_amount:
+        levels = {level: amount(LEVELS[level]) for level, own in counts.levels.items() if own.any()}
+        return Part(path, counts, fitted, instructions, further, levels, None)
     amounts = variables.amounts(experiment.parameters, experiment.points)
     here = counts.absence.present(experiment.parameters, experiment.points)
     if counts.reuse is not None and costs is not None:
-        accesses = amount(counts.reuse.accesses, "accesses")
+        accesses = amount("accesses")
         reuse = reuse_time(counts.reuse.where(here), costs, accesses, variables, amounts[here])
-        return Part(paths, counts, fitted, instructions, further, {}, None, reuse)
-    accesses, total = amount(counts.accesses, *(LEVELS[level] for level in counts.levels)), counts.accesses[here]
+        return Part(path, counts, fitted, instructions, further, {}, None, reuse)
+    accesses, total = amount(*(LEVELS[level] for level in counts.levels)), counts.accesses[here]
     served_by = {
         level: served(accesses, variables, amounts[here], total, own[here]) for level, own in counts.levels.items()
     }
-    return Part(paths, counts, fitted, instructions, further, served_by, None)
+    return Part(path, counts, fitted, instructions, further, served_by, None)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from ..errors import ModelingError
 from ..experiment import Experiment, FloatArray, RegionKind
 from ..rate_fit import typical
-from .growth import Method
 from .variables import Variables, timed
 
 SHARE = 0.05
@@ -52,20 +51,17 @@ def computing(experiment: Experiment) -> NDArray[np.bool_]:
     return np.asarray(~is_mpi[tree.region] & ~tree.start_and_end, dtype=bool)
 
 
-def times_of(experiment: Experiment, method: Method = "quipu") -> FloatArray:
+def times_of(experiment: Experiment) -> FloatArray:
     """Return the typical seconds per rank of every call path, shape (call paths, C).
 
-    The value is 0 without a measurement, and (except with the method of the paper) at configurations whose times are
-    not used (`timed`).
+    The value is 0 without a measurement, and at configurations whose times are not used (`timed`).
     """
     if "time" not in experiment.values or not np.nansum(experiment.values["time"]) > 0:
         raise ModelingError(f"{experiment.name}: contains no times, so it has no kernels; measure without --counts")
-    return np.where(timed(experiment) | (method == "paper"), typical(experiment.values["time"]), 0.0)
+    return np.where(timed(experiment), typical(experiment.values["time"]), 0.0)
 
 
-def identify(
-    experiment: Experiment, variables: Variables, share: float = SHARE, method: Method = "quipu"
-) -> tuple[Kernel, ...]:
+def identify(experiment: Experiment, variables: Variables, share: float = SHARE) -> tuple[Kernel, ...]:
     """Return the kernels, largest share first, and the sum of the other functions last.
 
     A function is a kernel if it has at least `share` of the time of a profile, or if its time does not decrease with
@@ -77,7 +73,7 @@ def identify(
             f"{experiment.name}: has too few configurations for kernels ({experiment.configurations}, at least "
             f"{LEAST_PROFILES} are needed): measure other numbers of processes or problem sizes"
         )
-    times = times_of(experiment, method)
+    times = times_of(experiment)
     tree, computes = experiment.tree, computing(experiment)
     total = times[~tree.start_and_end].sum(axis=0)
     groups: dict[int, list[int]] = {}

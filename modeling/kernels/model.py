@@ -3,7 +3,6 @@
 
 T_app = Σ (T_comp + BF_mem · T_mem) + BF_comm · T_comm + T_others. The time of a kernel is the sum of the predictions of
 its call paths, as in `quipu predict`. The formulas of the paper divide this time into computation, memory and messages.
-With the method of the paper, the formulas are the prediction.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ from .amounts import Amount, Counted, Models, product, summed
 from .communication import GroupModel, Kind, group_models
 from .computation import KernelModel, kernel_models
 from .counts import THRESHOLD_E
-from .growth import Method, growths
 from .identify import SHARE, Kernel, KernelKind, computing, identify, times_of
 from .variables import Variables, variables_of
 
@@ -51,8 +49,8 @@ class ProgramModel:
     clock: unit of cycles in Hz, known if `clock_known`, otherwise nanoseconds. blocking: BF_comm, the part of the time
     of messages that is not hidden, for the network of the machine; None if no network was measured. others: T_others,
     the start and the end of MPI, which are not part of the program. ranges: the measured range of each parameter.
-    models: the models of all call paths; None with the method of the paper. here: the models for the measured machine,
-    if these models predict for another machine.
+    models: the models of all call paths. here: the models for the measured machine, if these models predict for another
+    machine.
     """
 
     name: str
@@ -65,14 +63,9 @@ class ProgramModel:
     clock_known: bool
     blocking: float | None
     ranges: tuple[tuple[float, float], ...]
-    models: Models | None
+    models: Models
     notes: tuple[str, ...]
     here: ProgramModel | None = None
-
-    @property
-    def method(self) -> Method:
-        """Return the method of the prediction."""
-        return "paper" if self.models is None else "quipu"
 
     def clock_at(self, point: Mapping[str, float]) -> float | None:
         """Return the frequency of cycles at a point in Hz; None if no clock is known."""
@@ -95,22 +88,18 @@ class ProgramModel:
             for number, model in enumerate(self.groups)
         )
         others = self.others.at(point) if self.others is not None else _NOTHING
-        whole = None
-        if self.models is not None and here is None:
-            whole = self.models.at("time", point).total
+        whole = self.models.at("time", point).total if here is None else None
         return ProgramPrediction(dict(point), kernels, groups, others, whole)
 
     def text(self, paths: tuple[int, ...], point: Mapping[str, float]) -> str:
-        """Return the models of the time of call paths as text; "" with the method of the paper."""
-        return "" if self.models is None else self.models.text("time", paths, point)
+        """Return the models of the time of call paths as text."""
+        return self.models.text("time", paths, point)
 
     def _kernel(
         self, model: KernelModel, point: Mapping[str, float], here: KernelPrediction | None
     ) -> KernelPrediction:
         """Return the time of a kernel: the sum over its call paths, divided by the formulas."""
         parts = model.compute(point), model.memory(point), model.unexplained(point)
-        if self.models is None:
-            return KernelPrediction(model, *parts, summed(parts))
         if here is not None:
             before = sum(part.value for part in (here.model.compute(point), here.model.memory(point)))
             ratio = (parts[0].value + parts[1].value) / before if before > 0 else 1.0
@@ -124,12 +113,9 @@ class ProgramModel:
 
     def _group(self, model: GroupModel, point: Mapping[str, float], here: GroupPrediction | None) -> GroupPrediction:
         """Return the time of MPI operations: the sum over their call paths, and the waiting part."""
-        if self.models is None:
-            transfer = model.transfer(point)
-            return GroupPrediction(model, transfer, _NOTHING, transfer)
         if here is not None:
-            before = here.model.transfer(point).value
-            transfer = product(here.transfer, model.transfer(point).value / before if before > 0 else 1.0)
+            before = here.model.transfer(point)
+            transfer = product(here.transfer, model.transfer(point) / before if before > 0 else 1.0)
             return GroupPrediction(model, transfer, here.waiting, summed([transfer, here.waiting]))
         total = self.models.sum("time", model.group.paths, point)
         waited = self.models.sum("wait_time", model.group.paths, point)
@@ -228,7 +214,6 @@ def model_program(
     processes: str | None = None,
     size: str | None = None,
     share: float = SHARE,
-    method: Method = "quipu",
     frequency: str | None = None,
     analysis: Analysis | None = None,
 ) -> ProgramModel:
@@ -236,21 +221,18 @@ def model_program(
 
     clock: Hz, if the measurement contains it; otherwise from the machine. processes, size, frequency: names of
     parameters. share: smallest share of the time of a kernel. analysis: the models of the experiment (`analyze`); they
-    are fitted if not given. The method "paper" does not use them. Raises ModelingError if there are too few profiles,
-    or no time was measured.
+    are fitted if not given. Raises ModelingError if there are too few profiles, or no time was measured.
     """
-    models = None
-    if method != "paper":
-        analysis = with_machine(experiment, analysis or analyze(experiment), machine, clock, processes, size, frequency)
-        models = Models.of(experiment, analysis)
+    analysis = with_machine(experiment, analysis or analyze(experiment), machine, clock, processes, size, frequency)
+    models = Models.of(experiment, analysis)
     experiment = experiment.of_time
     variables = variables_of(experiment, processes, size, frequency)
-    kernels = identify(experiment, variables, share, method)
-    times = times_of(experiment, method)
+    kernels = identify(experiment, variables, share)
+    times = times_of(experiment)
     cycles = clock or (machine.clock if machine is not None else None)
     found = kernel_models(experiment, variables, kernels, times, cycles or NANOSECONDS, machine, models)
     network = machine.ping_pong() if machine is not None else None
-    groups = group_models(experiment, variables, times, models, network)
+    groups = group_models(experiment, times, models, network)
     ranges = tuple(
         (float(low), float(high))
         for low, high in zip(experiment.points.min(axis=0), experiment.points.max(axis=0), strict=True)
@@ -261,7 +243,7 @@ def model_program(
         variables,
         found,
         groups,
-        _others(experiment, variables, models),
+        _others(experiment, models),
         cycles or NANOSECONDS,
         cycles is not None,
         _blocking(groups, machine),
@@ -299,15 +281,12 @@ def with_machine(
     return analysis if times is None else replace(analysis, times=times)
 
 
-def _others(experiment: Experiment, variables: Variables, models: Models | None) -> Amount | None:
-    """Return T_others, the time of the start and the end of MPI ("fitting from P", Table 2)."""
+def _others(experiment: Experiment, models: Models) -> Amount | None:
+    """Return T_others, the time of the start and the end of MPI."""
     outside = np.flatnonzero(experiment.tree.start_and_end)
-    times = typical(experiment.values["time"])[outside].sum(axis=0)
-    if not times.any():
+    if not typical(experiment.values["time"])[outside].any():
         return None
-    if models is not None:
-        return Counted(models, ("time",), tuple(outside.tolist()))
-    return growths(experiment, Variables(variables.processes, None, ()), times[None])[0]
+    return Counted(models, ("time",), tuple(outside.tolist()))
 
 
 def _blocking(groups: tuple[GroupModel, ...], machine: Machine | None) -> float | None:

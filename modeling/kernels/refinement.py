@@ -19,7 +19,6 @@ from scipy.optimize import nnls
 
 from ..experiment import FloatArray
 from .counts import Counts
-from .growth import Method
 
 _NORMAL_90 = 1.645  # half of a 90 % interval, in standard deviations
 # Weight of the value of the whole kernel or program, relative to the configurations of a part. It matters only if these
@@ -66,7 +65,7 @@ def from_stalls(counts: Counts, latencies: Mapping[str, float], clocks: FloatArr
     assert counts.instructions is not None and counts.stalls is not None
     use = (counts.instructions > 0) & (memory > 0) & (counts.time > 0)
     if not use.any():
-        return refined([counts], latencies, clocks, None, "paper")
+        return refined([replace(counts, further={})], latencies, clocks, None)
     computing = np.maximum(counts.time[use] - counts.stalls[use], 0.0)
     cpi = float(np.mean(computing * clocks[use] / counts.instructions[use]))
     blocking = float(np.mean(counts.stalls[use] / memory[use]))
@@ -79,14 +78,12 @@ def refined(
     latencies: Mapping[str, float],
     clocks: FloatArray,
     drawn_to: CpiAndBlocking | None,
-    method: Method,
 ) -> CpiAndBlocking:
     """Return CPI_core and BF_mem (Eq. 5) by least squares over configurations, of one part or of several together.
 
     latencies: seconds of each level. clocks: Hz, (C,). drawn_to: the prior, which decides if configurations differ too
     little. Without known memory times, CPI is the median over the configurations (section 3.3: the mean), unless
-    further effort explains the time much better (calls, or bytes that few instructions move). The method "paper" only
-    uses CPI.
+    further effort explains the time much better (calls, or bytes that few instructions move).
     """
     rows = [one for one in counts if one.instructions is not None and one.time.any()]
     if not rows:
@@ -102,11 +99,9 @@ def refined(
     by_distance = all(one.waits is not None for one in rows)
     if not memory.any() and not by_distance:
         # The median, so that one disturbed configuration does not change the others.
-        mean = float((np.mean if method == "paper" else np.median)(time * clock / instructions))
+        mean = float(np.median(time * clock / instructions))
         plain = _with_errors(mean, 0.0, 0.0, "", instructions * mean / clock, time, 1)
-        if method == "paper" or len(rows) > 1:
-            return plain
-        return _with_further(rows[0], use, plain, clocks)
+        return plain if len(rows) > 1 else _with_further(rows[0], use, plain, clocks)
     columns = np.stack([instructions / clock, memory], axis=1) / time[:, None]
     wanted = np.ones(time.size)
     if by_distance:

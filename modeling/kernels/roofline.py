@@ -90,11 +90,10 @@ def ceilings_of(machine: Machine) -> Ceilings | None:
 def roofline(model: ProgramModel, machine: Machine, point: Mapping[str, float]) -> Roofline | None:
     """Return the roofline of the kernels of a program at a point.
 
-    The result is None without a measured bandwidth, without floating-point operations, and with the method of the
-    paper.
+    The result is None without a measured bandwidth, and without floating-point operations.
     """
     ceilings = ceilings_of(machine)
-    if ceilings is None or model.models is None or "flops" not in model.models.analysis.metrics:
+    if ceilings is None or "flops" not in model.models.analysis.metrics:
         return None
     from_memory = FROM_MEMORY in model.models.analysis.metrics
     line = float(machine.caches[-1].line) if machine.caches else float(_USUAL_LINE)

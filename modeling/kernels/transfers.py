@@ -10,40 +10,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from ..experiment import FloatArray
 from ..machine import Network
-from ..pmnf.model import Prediction
-from .amounts import Amount
+
+
+class Units(Protocol):
+    """A number of calls, messages, bytes or seconds."""
+
+    def at(self, point: Mapping[str, float]) -> float:
+        """Return the number at a point."""
 
 
 @dataclass(frozen=True)
 class Transfers:
     """The seconds that a network takes for messages of the mean size, one after the other, per rank."""
 
-    messages: Amount
-    bytes: Amount
+    messages: Units
+    bytes: Units
     network: Network
 
-    def at(self, point: Mapping[str, float]) -> Prediction:
-        """Return the seconds at a point, with a 90 % interval from those of messages and bytes."""
+    def at(self, point: Mapping[str, float]) -> float:
+        """Return the seconds at a point."""
         messages, moved = self.messages.at(point), self.bytes.at(point)
-        ends = [
-            self._seconds(m, b) for m in (messages.lower, messages.upper) for b in (moved.lower, moved.upper) if m > 0
-        ]
-        value = self._seconds(messages.value, moved.value)
-        extrapolates = messages.extrapolates or moved.extrapolates
-        return Prediction(value, min([value, *ends]), max([value, *ends]), extrapolates)
+        return messages * self.network.seconds(moved / messages) if messages > 0 else 0.0
 
     def is_of_bytes(self, point: Mapping[str, float]) -> bool:
         """Return whether the bytes of messages at a point take more time than messages without bytes."""
-        messages, moved = self.messages.at(point).value, self.bytes.at(point).value
+        messages, moved = self.messages.at(point), self.bytes.at(point)
         return messages > 0 and self.network.seconds(moved / messages) > 2.0 * self.network.seconds(0.0)
-
-    def _seconds(self, messages: float, moved: float) -> float:
-        return messages * self.network.seconds(moved / messages) if messages > 0 else 0.0
 
 
 def seconds_of(network: Network, messages: FloatArray, moved: FloatArray) -> FloatArray:

@@ -12,7 +12,6 @@ from quipu.modeling.errors import FormatError, ModelingError
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region, RegionKind
 from quipu.modeling.kernels import KernelKind, model_program
 from quipu.modeling.kernels.counts import Counts
-from quipu.modeling.kernels.functions import best_fit
 from quipu.modeling.kernels.identify import identify
 from quipu.modeling.kernels.limits import limit_of_group, limit_of_kernel
 from quipu.modeling.kernels.other_machine import moved
@@ -183,24 +182,6 @@ def test_another_machine_scales_instructions_and_memory_apart() -> None:
     assert there.total.lower < there.total.value < there.total.upper
 
 
-def test_fitting_functions_are_chosen_by_their_r2() -> None:
-    x = np.array([1.0, 2, 4, 8])
-    for text, y in (("x²", 3 * x**2 + 1), ("log2(x)", 5 - np.log2(x)), ("exp(x/xmax)", np.exp(x / 8)), ("x", 7 * x)):
-        found = best_fit(x, y)
-        assert found.form.text == text and found.r2 == pytest.approx(1)
-        assert found.at(3.0).value == pytest.approx(np.interp(3.0, x, y), rel=0.2)
-    assert str(best_fit(x, np.full(4, 2.5))) == "2.5"
-
-
-def test_a_constant_has_the_interval_of_a_mean_at_any_size() -> None:
-    found = best_fit(np.full(3, 100.0), np.array([1.0, 1.1, 0.9]))
-    near, far = found.at(100.0), found.at(400.0)
-    half = 2.92 * 0.1 / np.sqrt(3)  # Student's t with two degrees of freedom, 90 %
-    assert (near.lower, near.upper) == pytest.approx((1 - half, 1 + half), rel=1e-3)
-    assert (far.lower, far.upper) == (near.lower, near.upper)
-    assert far.extrapolates and not near.extrapolates
-
-
 def test_times_of_what_was_not_counted_grow_without_a_part_below_zero() -> None:
     """Functions of Python have no instructions; of three noisy times a·√x - b would fit better than a·x."""
     p, size = np.ones(3), np.array([65536.0, 102400.0, 160000.0])
@@ -245,16 +226,11 @@ def test_what_takes_longer_than_instructions_do_is_not_limited_by_them() -> None
     assert limits["all other functions"].cause == "instructions"
 
 
-def test_the_published_method_is_there_for_comparison() -> None:
-    found = model_program(STRONG, method="paper").at({"p": 8.0, "D": 1e6})
-    assert found.total.value == pytest.approx(STRONG.values["time"][:6, 1, 0].sum(), rel=0.02)
-
-
 def test_equation_6() -> None:
     # CPI of 2.26 and 2.21 where memory takes 6 and 4 cycles an instruction, at 3 and 2 GHz.
     clocks, cpi, instructions = np.array([3e9, 2e9]), np.array([2.26, 2.21]), np.full(2, 1e9)
     counts = Counts(instructions * cpi / clocks, instructions, True, {"memory": 0.02 * instructions}, None, {})
-    found = refined([counts], {"memory": 1e-7}, clocks, None, "quipu")
+    found = refined([counts], {"memory": 1e-7}, clocks, None)
     assert (found.cpi, found.blocking) == pytest.approx((2.11, 0.025))
 
 

@@ -117,11 +117,11 @@ def test_times_that_scatter_say_little_of_the_memory_factor() -> None:
     exact = instructions / GHZ + 2.0 * waits
     nothing = Counts(exact, instructions, True, {}, None, {}, None, np.zeros(3))
     clocks = np.full(3, GHZ)
-    assert refined([nothing], {}, clocks, None, "quipu").blocking == 1.0  # as is expected before anything is known
-    found = refined([replace(nothing, waits=waits)], {}, clocks, None, "quipu")
+    assert refined([nothing], {}, clocks, None).blocking == 1.0  # as is expected before anything is known
+    found = refined([replace(nothing, waits=waits)], {}, clocks, None)
     assert 1.0 < found.blocking < 2.0
     scattered = exact * np.array([1.08, 0.92, 1.08])
-    doubted = refined([replace(nothing, time=scattered, waits=waits)], {}, clocks, None, "quipu")
+    doubted = refined([replace(nothing, time=scattered, waits=waits)], {}, clocks, None)
     assert abs(doubted.blocking - 1) < abs(found.blocking - 1)
     assert doubted.blocking * doubted.doubt > found.blocking * found.doubt
 
