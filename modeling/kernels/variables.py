@@ -40,14 +40,6 @@ class Variables:
         """Return `amount` of points, shape (C, m), whose columns have these names; shape (C,)."""
         return np.array([self.amount(dict(zip(names, row, strict=True))) for row in points.tolist()])
 
-    def number(self, point: Mapping[str, float]) -> float:
-        """Return the number of processes; 1 if no parameter gives it."""
-        return point[self.processes] if self.processes else 1.0
-
-    def numbers(self, names: tuple[str, ...], points: FloatArray) -> FloatArray:
-        """Return `number` of points, as `amounts`."""
-        return np.array([self.number(dict(zip(names, row, strict=True))) for row in points.tolist()])
-
     def clocks(self, names: tuple[str, ...], points: FloatArray, clock: float) -> FloatArray:
         """Return the frequency of cycles at points in Hz, (C,). `clock` is used if no parameter gives the frequency."""
         if self.frequency is None:
