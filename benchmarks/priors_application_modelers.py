@@ -18,7 +18,7 @@ from quipu.modeling.analysis import fit_metrics
 from quipu.modeling.experiment import Metric
 from quipu.modeling.pmnf import Model, NoModel, Options, add, fit_models
 from quipu.modeling.pmnf.model import Exponents
-from quipu.modeling.priors import model_time, time_priors
+from quipu.modeling.priors import model_time_and_waiting, time_priors
 
 _TIME = Metric("time", "s", "cost")
 _MEDIAN = Options(aggregation="median")
@@ -66,7 +66,8 @@ def _priors(runs: Runs, repetitions: int) -> Modeler:
     def model(times: Floats) -> Answer:
         first = times[:, :, :repetitions]
         delayed = waits * np.divide(first, clean, out=np.ones_like(first), where=clean > 0)
-        found = model_time(replace(whole, values={**whole.values, "time": first, "wait_time": delayed}), choices)
+        noisy = replace(whole, values={**whole.values, "time": first, "wait_time": delayed})
+        found = model_time_and_waiting(noisy, choices).time
 
         def sums(parts: Sequence[Model | NoModel]) -> list[Model | None]:
             known = [

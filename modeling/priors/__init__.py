@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from .choices import time_priors
-from .effort_time import fit_time, model_time
+from .effort_time import fit_time, model_time_and_waiting
 from .path_model import PathModel
 
-__all__ = ["PathModel", "fit_time", "model_time", "time_priors"]
+__all__ = ["PathModel", "fit_time", "model_time_and_waiting", "time_priors"]

@@ -31,19 +31,6 @@ from .waiting import transfer_times, with_waiting
 from .waiting_part import parts_that_wait
 
 
-def model_time(
-    experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options = DEFAULT
-) -> tuple[PathModel, ...]:
-    """Return the model of exclusive time of each call path from its priors (`choices.time_priors`).
-
-    The time of computation grows like the model of basic blocks. The time of communication follows Table I. Call paths
-    without effort (Python regions, code without instrumented blocks) get a model from time alone. The models contain
-    measured waiting, and growth beyond effort that the diagnosis finds (`waiting`, `growth`). If repetitions show that
-    whole runs were disturbed, the models use times without the disturbances (`run_noise`).
-    """
-    return model_time_and_waiting(experiment, choices, options).time
-
-
 @dataclass(frozen=True)
 class TimeModels:
     """Models of the exclusive time of each call path, and of the waiting of call paths that waited.
@@ -59,7 +46,13 @@ class TimeModels:
 def model_time_and_waiting(
     experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options = DEFAULT
 ) -> TimeModels:
-    """Return the models of time, and of measured waiting."""
+    """Return the models of the exclusive time of call paths from their priors (`choices.time_priors`), and of waiting.
+
+    The time of computation grows like the model of basic blocks. The time of communication follows Table I. Call paths
+    without effort (Python regions, code without instrumented blocks) get a model from time alone. The models contain
+    measured waiting, and growth beyond effort that the diagnosis finds (`waiting`, `growth`). If repetitions show that
+    whole runs were disturbed, the models use times without the disturbances (`run_noise`).
+    """
     experiment = with_untimed(experiment)
     left_out = of_effort_beyond_one(experiment, choices)
     for one in left_out:
