@@ -5,6 +5,8 @@
 
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/Analysis/AssumptionCache.h"
+#include "llvm/Analysis/BlockFrequencyInfo.h"
+#include "llvm/Analysis/BranchProbabilityInfo.h"
 #include "llvm/Analysis/CFG.h"
 #include "llvm/Analysis/DomTreeUpdater.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -92,11 +94,23 @@ Counting::Counting(Function &F, FunctionAnalysisManager &FAM, const Scopes &With
             if (L->isLoopSimplifyForm() &&
                 none_of(L->blocks(), [&](BasicBlock *BB) { return Endless.contains(BB) || any_of(*BB, mayNotReturn); }))
                 Transparent.insert(L);
-        Plan = planEdges(F, Within.work(), Endless, LI, [&](const BasicBlock *BB) {
+        const BranchProbabilityInfo Probabilities(F, LI, &FAM.getResult<TargetLibraryAnalysis>(F), &DT);
+        const BlockFrequencyInfo Frequencies(F, Probabilities, LI);
+        auto Frequency = [&](const CountedEdge &Edge) {
+            const BlockFrequency OfBlock = Frequencies.getBlockFreq(Edge.From ? Edge.From : Edge.To);
+            return (Edge.From ? OfBlock * Probabilities.getEdgeProbability(Edge.From, Edge.To) : OfBlock)
+                .getFrequency();
+        };
+        auto IsCheap = [&](const BasicBlock *BB) {
             const Loop *L = LI.getLoopFor(BB);
             return L && BB == L->getHeader() && isCheap(L);
-        });
-        if (Ways == PathUse::Usually || (Ways == PathUse::IfManyBranches && Plan.Edges.size() > 1))
+        };
+        Plan = planEdges(F, Within.work(), Endless, LI, IsCheap, Frequency);
+        uint64_t Expected = 0; // additions per visit
+        for (const CountedEdge &Edge : Plan.Edges)
+            Expected += Frequency(Edge);
+        if (Ways == PathUse::Usually ||
+            (Ways == PathUse::IfManyBranches && Expected > Frequencies.getBlockFreq(&F.getEntryBlock()).getFrequency()))
             Paths = choosePaths();
         if (Paths)
             Plan = planPaths(F, Within.work(), *Paths);

@@ -40,7 +40,8 @@ void countNaively(llvm::Function &F, const Scopes &Within, llvm::GlobalVariable 
 enum class PathUse {
     Never,
     Usually,
-    IfManyBranches ///< only if they replace several counters of edges, because callers already count the visits
+    IfManyBranches ///< its visits are counted elsewhere, so path counters replace the counters of branches only: if
+                   ///< these need more than one addition per visit
 };
 
 /// Counters of one function. The constructor plans the counters from the current code. insert() adds the code that

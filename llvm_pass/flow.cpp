@@ -5,6 +5,7 @@
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Analysis/CFG.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/Instructions.h"
@@ -22,7 +23,8 @@ struct Edge {
     unsigned From, To;
     const BasicBlock *Weighs; ///< the block that this edge stands for; null for an edge between blocks
     CountedEdge Counted;
-    unsigned Reluctance; ///< edges with a small value are preferred for counters
+    unsigned Reluctance;    ///< edges with a small value are preferred for counters
+    uint64_t Frequency = 0; ///< of edges with the same value, the rarely executed ones are preferred
 };
 
 /// Union-find over small numbers.
@@ -118,6 +120,12 @@ bool hasPlainEdges(const Function &F) {
     return true;
 }
 
+bool hasCycle(const Function &F) {
+    SmallVector<std::pair<const BasicBlock *, const BasicBlock *>, 4> BackEdges;
+    FindFunctionBackedges(F, BackEdges);
+    return !BackEdges.empty();
+}
+
 BlockSet endlessBlocks(const Function &F) {
     SmallPtrSet<const BasicBlock *, 32> Ending;
     SmallVector<const BasicBlock *, 32> Work;
@@ -200,7 +208,8 @@ CountingPlan planPaths(const Function &F, const BlockWork &Done, const PathNumbe
 }
 
 CountingPlan planEdges(Function &F, const BlockWork &Done, const BlockSet &Endless, const LoopInfo &LI,
-                       function_ref<bool(const BasicBlock *)> IsCheap) {
+                       function_ref<bool(const BasicBlock *)> IsCheap,
+                       function_ref<uint64_t(const CountedEdge &)> Frequency) {
     // A block is also an edge: from the node of its begin to the node of its end.
     constexpr unsigned Exit = 0;
     constexpr unsigned Critical = 1U << 20;
@@ -241,10 +250,14 @@ CountingPlan planEdges(Function &F, const BlockWork &Done, const BlockSet &Endle
     }
     std::vector<const Edge *> Order;
     Order.reserve(Edges.size());
-    for (const Edge &E : Edges)
+    for (Edge &E : Edges) {
+        E.Frequency = Frequency(E.Counted);
         Order.push_back(&E);
+    }
     std::sort(Order.begin(), Order.end(), [](const Edge *A, const Edge *B) {
-        return A->Reluctance != B->Reluctance ? A->Reluctance > B->Reluctance : A < B;
+        if (A->Reluctance != B->Reluctance)
+            return A->Reluctance > B->Reluctance;
+        return A->Frequency != B->Frequency ? A->Frequency > B->Frequency : A < B;
     });
     std::vector<const Edge *> Counted;
     for (const Edge *E : Order)

@@ -49,9 +49,11 @@ BlockSet endlessBlocks(const llvm::Function &F);
 /// an edge to the exit of the graph. This edge is on the tree, so it has no counter.
 ///
 /// Done: the work of each block; blocks without an entry have none. IsCheap: returns whether the count of a block has a
-/// closed form; such blocks are preferred for counters.
+/// closed form; such blocks are preferred for counters. Of the other edges in equally many loops, those with the lowest
+/// `Frequency` are preferred. Edges without a begin stand for a block.
 CountingPlan planEdges(llvm::Function &F, const BlockWork &Done, const BlockSet &Endless, const llvm::LoopInfo &LI,
-                       llvm::function_ref<bool(const llvm::BasicBlock *)> IsCheap);
+                       llvm::function_ref<bool(const llvm::BasicBlock *)> IsCheap,
+                       llvm::function_ref<uint64_t(const CountedEdge &)> Frequency);
 
 /// Numbers of the paths through a function without loops. The number of a path is the sum of the numbers of its edges
 /// (Ball and Larus 1996, section 3).
@@ -68,6 +70,9 @@ CountingPlan planPaths(const llvm::Function &F, const BlockWork &Done, const Pat
 
 /// Plans one counter per block, for functions that planEdges() does not support.
 CountingPlan planBlocks(llvm::Function &F, const BlockWork &Done);
+
+/// Returns whether the function has a loop, also one with several entries.
+bool hasCycle(const llvm::Function &F);
 
 /// Returns whether planEdges() supports the function. It does not support indirect branches, asm goto, exception
 /// handling of Windows, and calls that may return twice.
