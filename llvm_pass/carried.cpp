@@ -40,11 +40,14 @@ CarriedCalls::CarriedCalls(Function &F, Scopes &Within, const CarriedFunctions &
     for (BasicBlock &BB : F) {
         bool MayHaveEnded = false;
         for (Instruction &I : BB) {
+            bool Returns = false;
             if (auto *Call = dyn_cast<CallBase>(&I); Call && Call->getCalledFunction())
                 if (auto Entry = Known.find(Call->getCalledFunction());
-                    Entry != Known.end() && takes(*Call, Entry->second))
+                    Entry != Known.end() && takes(*Call, Entry->second)) {
                     add(*Call, Entry->second, MayHaveEnded);
-            MayHaveEnded |= mayNotReturn(I);
+                    Returns = Entry->second.Returns;
+                }
+            MayHaveEnded |= !Returns && mayNotReturn(I);
         }
     }
 }
@@ -65,6 +68,14 @@ void CarriedCalls::add(CallBase &Call, const Carried &What, bool MayHaveEnded) {
         }
         Visits.push_back({&Call, *G.VisitRow});
     }
+}
+
+void CarriedCalls::markReturning() const {
+    for (const auto &[Call, Number] : Sites)
+        if (Groups[Number].What->Returns) {
+            Call->setDoesNotThrow();
+            Call->addFnAttr(Attribute::WillReturn);
+        }
 }
 
 bool CarriedCalls::takes(const CallBase &Call, const Carried &What) {
@@ -187,9 +198,16 @@ Function *withCounters(Function &F) {
     return Made;
 }
 
-uint64_t numberOf(ArrayRef<Scope> Inner, ArrayRef<ScopedWork> Weights) {
+bool alwaysReturns(const Function &F) {
+    return !hasCycle(F) && all_of(F, [](const BasicBlock &BB) {
+        return (!succ_empty(&BB) || isa<ReturnInst>(BB.getTerminator())) && none_of(BB, mayNotReturn);
+    });
+}
+
+uint64_t numberOf(ArrayRef<Scope> Inner, ArrayRef<ScopedWork> Weights, bool Returns) {
     std::string Text;
     raw_string_ostream Stream(Text);
+    Stream << Returns << '\n';
     for (const Scope &S : Inner)
         Stream << S.Function->Name << ' ' << S.Parent << '\n';
     for (const ScopedWork &Row : Weights) {

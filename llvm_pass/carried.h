@@ -33,6 +33,7 @@ struct Carried {
         Weights; ///< work of a visit (including the visit itself), then work per unit of each counter
     std::vector<CountClass> Classes;
     std::vector<int64_t> Additions; ///< number of additions by which it counts, by row of weights (counting.h)
+    bool Returns;                   ///< whether each call returns (alwaysReturns)
     unsigned counters() const { return Weights.size() - 1; }
 };
 
@@ -48,6 +49,9 @@ class CarriedCalls {
     CarriedCalls() = default;
 
     bool carries(const llvm::CallBase &Call) const { return Found.contains(&Call); }
+    /// Marks the calls whose callees always return. LLVM cannot do it for an inline function, because the linker may
+    /// take another copy. A counted version has a name that contains the number of its code (numberOf).
+    void markReturning() const;
 
     /// Returns the weights of the additional counters of the caller: the work per unit of each counter.
     llvm::ArrayRef<ScopedWork> rows() const { return Rows; }
@@ -97,8 +101,12 @@ bool isFewToCarry(size_t Counters, size_t Scopes);
 /// Adds a parameter for the counters to a function. Returns the function that replaces `F`, which is then empty.
 llvm::Function *withCounters(llvm::Function &F);
 
-/// Returns a hash of weights and scopes. Equal hashes mean that the counters have the same meaning.
-uint64_t numberOf(llvm::ArrayRef<Scope> Inner, llvm::ArrayRef<ScopedWork> Weights);
+/// Returns whether each call of a function returns: it has no loop, and only calls that return.
+bool alwaysReturns(const llvm::Function &F);
+
+/// Returns a hash of weights and scopes, and of whether each call returns. Equal hashes mean that the counters have the
+/// same meaning.
+uint64_t numberOf(llvm::ArrayRef<Scope> Inner, llvm::ArrayRef<ScopedWork> Weights, bool Returns);
 
 /// Returns the functions of a module, callees first, and whether each function may call itself, directly or indirectly.
 std::vector<std::pair<llvm::Function *, bool>> calleesFirst(llvm::Module &M);

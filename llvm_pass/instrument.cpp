@@ -169,7 +169,8 @@ class FunctionInstrumenter {
                      Within.scopes().vec(),
                      Counters.weights(),
                      Facts.Classes,
-                     Additions};
+                     Additions,
+                     alwaysReturns(F)};
         if (!CountsVisits)
             Made.Weights[0][0].Visits++;
         if (Own) {
@@ -181,7 +182,8 @@ class FunctionInstrumenter {
         if (!Made.Counted->hasLocalLinkage()) {
             // Another file may contain the same function, optimized differently. The linker must merge only versions
             // whose counters have the same meaning, so the name contains a hash of this meaning.
-            Made.Counted->setName(Plain.getName() + ".quipu." + utohexstr(numberOf(Made.Inner, Made.Weights), true));
+            Made.Counted->setName(Plain.getName() + ".quipu." +
+                                  utohexstr(numberOf(Made.Inner, Made.Weights, Made.Returns), true));
             if (Made.Counted->hasComdat())
                 Made.Counted->setComdat(F.getParent()->getOrInsertComdat(Made.Counted->getName()));
         }
@@ -456,6 +458,7 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
             forgetMemoryFacts(*Plain); // it calls a function that counts
             Copies.insert(Plain);
         }
+        Callees.markReturning();
         FunctionInstrumenter Instrumenter(*F, RT, Facts, Hook, Within[I], Callees, Into, HandleExceptions);
         std::optional<Carried> Made;
         if (Naive)
