@@ -446,14 +446,16 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
             continue;
         const size_t I = Found->second;
         markCounted(*F);
-        const bool MayCarry = !Naive && !OnlySelected && RT.inlines(*F);
+        // A plain version of code that runs at most once would save no time.
+        const bool RunsOnce = isMain(*F) && !hasCycle(*F);
+        const bool MayCarry = !Naive && !OnlySelected && RT.inlines(*F) && !RunsOnce;
         CarriedCalls Callees = MayCarry ? CarriedCalls(*F, Within[I], Carries) : CarriedCalls();
         RegionFacts Facts = describe(*F, Selves[I], FAM.getResult<TargetLibraryAnalysis>(*F), Callees);
         const quipu_hook Hook = hookOf(Facts, Selection, All);
         // A function without a hook needs instrumentation if a function that was inlined into it has hooks.
         if (OnlySelected && Hook != QUIPU_HOOKED && Within[I].hooks().empty())
             continue;
-        Function *Plain = Naive ? nullptr : separateCounted(*F);
+        Function *Plain = Naive || RunsOnce ? nullptr : separateCounted(*F);
         if (Plain) {
             forgetMemoryFacts(*Plain); // it calls a function that counts
             Copies.insert(Plain);

@@ -8,7 +8,6 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Analysis/CFG.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/IRBuilder.h"
@@ -33,9 +32,9 @@ constexpr size_t SmallFunction = 64;
 /// Details with fewer bytes are not compressed.
 constexpr size_t ShortDetails = 512;
 
-bool isMain(const Function &F) { return F.getName() == "main" || F.getName() == "_QQmain"; }
-
 } // namespace
+
+bool isMain(const Function &F) { return F.getName() == "main" || F.getName() == "_QQmain"; }
 
 RegionFacts describe(const Function &F, const Identity &Self, const TargetLibraryInfo &TLI,
                      const CarriedCalls &Callees) {
@@ -56,9 +55,7 @@ RegionFacts describe(const Function &F, const Identity &Self, const TargetLibrar
                                 (!Callee || !Callee->isDeclaration() || isElsewhere(*Callee, TLI));
         }
     }
-    SmallVector<std::pair<const BasicBlock *, const BasicBlock *>, 4> BackEdges;
-    FindFunctionBackedges(F, BackEdges);
-    const bool MayBeMuch = !BackEdges.empty() || Facts.Instructions >= SmallFunction;
+    const bool MayBeMuch = hasCycle(F) || Facts.Instructions >= SmallFunction;
     const bool IsMuch = Self.MuchWork ? *Self.MuchWork && (MayBeMuch || isParallelRegion(F)) : MayBeMuch;
     Facts.IsSmall = !IsMuch && !Facts.HasCallees && !isMain(F);
     return Facts;

@@ -36,6 +36,9 @@ struct RegionFacts : Identity {
     bool IsSmall = false;    ///< it does too little work for a hook, and calls no function that may be a call path
 };
 
+/// Returns whether this is the main function of a program.
+bool isMain(const llvm::Function &F);
+
 /// Returns the facts of a function before the pass inserts code. Callees: its calls of carried functions (carried.h).
 RegionFacts describe(const llvm::Function &F, const Identity &Self, const llvm::TargetLibraryInfo &TLI,
                      const CarriedCalls &Callees);
