@@ -165,11 +165,11 @@ def test_the_estimate_knows_counters_that_callers_have(workshop: Workshop) -> No
 
 
 ADDING = {
-    # Three ways, and on each the address of the counters and one addition.
+    # The address of the counters in each visit, and one addition if n is a multiple of 3, which is expected to be rare.
     "ways": (
         "__attribute__((noinline)) static int f(int n) { if (n % 3 == 0) return n / 7; if (n % 5 == 0) return n ^ 21;"
         " return n * 5; }\nint main(void) { volatile int sum = 0; for (int i = 0; i < COUNT; i++) sum ^= f(i); }",
-        2 * CALLS,
+        CALLS * 4 // 3,
     ),
     # The loop and the branch count in registers; every second iteration takes the branch.
     "register": (
