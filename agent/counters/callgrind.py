@@ -52,6 +52,8 @@ def read_callgrind(path: Path) -> Costs:
     inclusive = False
     for number, line in enumerate(lines, start=1):
         if line.startswith("fn="):
+            if not costs.events:
+                raise FormatError(path, "is not an output of callgrind: it has a function before its events", number)
             current = _chain(path, number, line[3:], names)
             costs.of.setdefault(current, [0] * len(costs.events))
             costs.inclusive.setdefault(current, [0] * len(costs.events))

@@ -13,6 +13,7 @@ from .effort import Effort
 from .papi import Papi
 from .perf import Perf
 from .reuse import Reuse
+from .sampling import metric_of
 from .source import CounterSource, Wanted
 
 SOURCES: tuple[CounterSource, ...] = (Perf(), Papi(), Cachegrind(), Reuse(), Effort())
@@ -25,7 +26,8 @@ def choose(request: str, sources: Sequence[CounterSource] = SOURCES) -> tuple[Co
     The name of a source selects all its counters. Names of counters select the first source that has all of them and
     can be used on this machine. Both together select these counters of this source.
 
-    Raises UsageError for unknown names or two sources, EnvironmentProblem if no source can count the request here.
+    Raises UsageError for unknown names, two sources, or events whose metrics would have the same name. Raises
+    EnvironmentProblem if no source can count the request here.
     """
     by_name = {source.name: source for source in sources}
     words = [word.strip() for word in request.split(",") if word.strip()]
@@ -42,6 +44,11 @@ def choose(request: str, sources: Sequence[CounterSource] = SOURCES) -> tuple[Co
             "or events as perf and papi call them"
         )
     wanted = Wanted(tuple(known.get(word, word) for word in counters))
+    events_by_metric: dict[str, str] = {}
+    for event in wanted.names:
+        metric = metric_of(event).name
+        if (other := events_by_metric.setdefault(metric, event)) != event:
+            raise UsageError(f"--counters {request!r}: {other} and {event} would both be the metric {metric}; give one")
     problems = []
     for source in asked:
         has = {metric.name for metric in source.metrics()}

@@ -82,6 +82,7 @@ def test_self_costs_of_chains_are_read(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "lists no events"),
+        ("fn=(1) a\nevents: Ir\n1 5\n", "1: .*a function before its events"),
         (FILE.replace("(1) solve", "(77)\nfn=(78)"), "function .77. has no name"),
         (FILE.replace("0 50 20", "0 50 x"), "not a number"),
         (FILE.replace("0 50 20", "0" + " 1" * 12), "12 costs for 9 events"),

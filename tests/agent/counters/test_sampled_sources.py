@@ -126,6 +126,15 @@ def test_papi_takes_presets_and_native_events(monkeypatch: pytest.MonkeyPatch) -
     assert given == {"QUIPU_COUNTERS": "l1_hits=@PAPI_LST_INS+-@PAPI_L1_DCM;perf_page_faults=@perf::PAGE-FAULTS"}
 
 
+@pytest.mark.parametrize(
+    ("first", "second"), [("PAPI_TOT:INS", "PAPI_TOT_INS"), ("PAPI_" + 40 * "A", "PAPI_" + 41 * "A")]
+)
+def test_two_events_cannot_be_the_same_metric(monkeypatch: pytest.MonkeyPatch, first: str, second: str) -> None:
+    monkeypatch.setattr(papi, "_refused", lambda event: "")
+    with pytest.raises(UsageError, match=f"{first} and {second} would both be the metric papi_"):
+        choose(f"papi,{first},{second}")
+
+
 def test_software_events_count_here() -> None:
     assert Perf().unavailable(("task_clock", "page_faults")) == ""
 
