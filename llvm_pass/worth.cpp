@@ -38,7 +38,11 @@ uint64_t tripsOf(const Loop &L, const SmallPtrSetImpl<const BasicBlock *> &Cold)
             continue;
         const auto *Branch = dyn_cast<BranchInst>(BB->getTerminator());
         const auto *Test = Branch && Branch->isConditional() ? dyn_cast<ICmpInst>(Branch->getCondition()) : nullptr;
-        const auto *Bound = Test ? dyn_cast<ConstantInt>(Test->getOperand(1)) : nullptr;
+        if (!Test)
+            continue;
+        const auto *Bound = dyn_cast<ConstantInt>(Test->getOperand(1));
+        if (!Bound)
+            Bound = dyn_cast<ConstantInt>(Test->getOperand(0));
         if (Bound && Bound->getValue().isStrictlyPositive())
             Trips = std::min(Trips, Bound->getValue().getLimitedValue() + 1);
     }
