@@ -286,8 +286,8 @@ inline void allocated(const void *block, size_t bytes, const void *caller) {
     if (uint64_t *own = own_metrics()) {
         quipu_increase(own + QUIPU_ALLOCATIONS, 1);
         quipu_increase(own + QUIPU_ALLOCATED_BYTES, bytes);
-        if (__builtin_expect(static_cast<uint64_t>(now) > own[QUIPU_HEAP_PEAK], 0))
-            __atomic_store_n(own + QUIPU_HEAP_PEAK, static_cast<uint64_t>(now > 0 ? now : 0), __ATOMIC_RELAXED);
+        if (__builtin_expect(now > static_cast<int64_t>(own[QUIPU_HEAP_PEAK]), 0))
+            __atomic_store_n(own + QUIPU_HEAP_PEAK, static_cast<uint64_t>(now), __ATOMIC_RELAXED);
     } else {
         thread->allocations++;
         thread->bytes += bytes;

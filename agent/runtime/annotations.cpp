@@ -51,7 +51,7 @@ size_t clean_name(const char *name, char *clean) {
     size_t length = 0;
     for (; name && name[length] && length < longest_name - 1; length++)
         clean[length] = static_cast<unsigned char>(name[length]) < 0x20 || name[length] == 0x7f ? ' ' : name[length];
-    while (length == longest_name - 1 && length > 0 && (name[length] & 0xc0) == 0x80) /* not within a UTF-8 character */
+    while (length > 0 && (name[length] & 0xc0) == 0x80) /* not within a UTF-8 character */
         length--;
     if (length == 0)
         length = static_cast<size_t>(snprintf(clean, longest_name, "(no name)"));
@@ -533,7 +533,7 @@ __attribute__((noinline)) void name_parameter(const char *name, double value) {
     const Locked locked;
     for (uint32_t i = 0; i < parameter_count; i++)
         if (strcmp(parameters[i].name, clean) == 0) {
-            if (parameters[i].value != value && !problems++)
+            if (parameters[i].value != value && __atomic_fetch_add(&problems, 1, __ATOMIC_RELAXED) == 0)
                 snprintf(problem, sizeof problem, "parameter %s got a second value: the first value is kept", clean);
             return;
         }

@@ -205,6 +205,20 @@ def test_names_may_be_odd(workshop: Workshop) -> None:
     assert max(map(len, names)) == 1023
 
 
+@pytest.mark.parametrize("before", [1020, 1021, 1022])
+def test_a_long_name_ends_with_a_whole_character(workshop: Workshop, before: int) -> None:
+    body = """
+    int main(void) {
+        char name[2000];
+        memset(name, 'x', sizeof name);
+        strcpy(name + BEFORE, "\\360\\237\\230\\200 and more");
+        QUIPU_REGION_BEGIN(name);
+        QUIPU_REGION_END(name);
+    }"""
+    measured = run(workshop, body.replace("BEFORE", str(before)))
+    assert ("main", before * "x") in measured.tree
+
+
 def test_ten_thousand_names(workshop: Workshop) -> None:
     body = """
     int main(void) {

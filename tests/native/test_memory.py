@@ -54,6 +54,22 @@ def test_the_largest_heap_and_who_holds_it(workshop: Workshop, program: Path) ->
     assert paths["main",]["resident_peak"] > 0
 
 
+def test_a_heap_below_zero_keeps_the_peak(workshop: Workshop, tmp_path: Path) -> None:
+    """The program releases a block that it allocated past this library."""
+    source = tmp_path / "below.c"
+    source.write_text(
+        "#include <stdlib.h>\nextern void *__libc_malloc(size_t);\nvoid *volatile block;\n"
+        "int main(void) {\n"
+        "    free(block = malloc(1 << 20));\n"
+        "    free(block = __libc_malloc(8 << 20));\n"
+        "    block = malloc(16);\n"
+        "    return 0;\n}\n",
+        encoding="utf-8",
+    )
+    (run,) = counted(workshop, workshop.build(source, "-O1", "-fno-builtin", "--quipu-all", name="below"), "")
+    assert run.tree["main",]["heap_peak"] >= MIB
+
+
 def test_every_kind_of_allocation_counts_once(workshop: Workshop, program: Path) -> None:
     (run,) = counted(workshop, program, "kinds")
     kinds = run.tree["main", "all_kinds"]
