@@ -70,7 +70,9 @@ def _replacements(names: Iterable[str], *, simulated: bool) -> str:
     table = "\n".join(f"    {row}," for row in rows)
     return (
         f"{aliases}const struct quipu_mpi_replacement quipu_mpi_replacements[] = {{\n{table}\n}};\n"
-        "const size_t quipu_mpi_replacement_count = sizeof quipu_mpi_replacements / sizeof *quipu_mpi_replacements;\n"
+        "enum { REPLACEMENTS = sizeof quipu_mpi_replacements / sizeof *quipu_mpi_replacements };\n"
+        '_Static_assert(REPLACEMENTS <= QUIPU_MPI_MOST_REPLACEMENTS, "more wrappers than chain.c can store");\n'
+        "const size_t quipu_mpi_replacement_count = REPLACEMENTS;\n"
     )
 
 

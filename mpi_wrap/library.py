@@ -138,8 +138,9 @@ def _new_folder_name(installation: MpiInstallation, include: Path, runtime: Path
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     label = re.sub(r"[^a-z0-9.]+", "-", str(installation).lower()).strip("-")
     name = f"{label}-{digest.hexdigest()[:16]}"
-    # The modification times of the last two, which are folders, change when a file is added or removed.
-    return name, [*source_files(header), *program_files(clang), *sources, Path(__file__).parent, include]
+    # The modification time of a folder changes when a file is added or removed.
+    folders = [Path(__file__).parent, HAND_WRITTEN, include]
+    return name, [*source_files(header), *program_files(clang), *sources, *folders]
 
 
 def _caches() -> Iterator[Path]:

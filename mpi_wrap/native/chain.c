@@ -22,15 +22,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_FUNCTIONS = 2048 };
-
 /* The first definition of each function, by its index in quipu_mpi_replacements. */
 static struct first {
     const void *object;    /* load address of the object with this definition; NULL: this library, or MPI */
     bool late;             /* the definition belongs to MPI */
     bool taken_in_fortran; /* calls of the Fortran procedure do not reach its wrapper */
     bool reached;          /* the object calls PMPI through a table that now contains our wrapper */
-} firsts[MOST_FUNCTIONS];
+} firsts[QUIPU_MPI_MOST_REPLACEMENTS];
 
 static const void *base_of(const void *function) {
     Dl_info info;
@@ -131,7 +129,7 @@ void quipu_mpi_chain(void) {
         return;
     bool others = false;
     const void *of_mpi = NULL, *ours = base_of((const void *)firsts);
-    for (size_t i = 0; i < quipu_mpi_replacement_count && i < MOST_FUNCTIONS; i++) {
+    for (size_t i = 0; i < quipu_mpi_replacement_count; i++) {
         const struct quipu_mpi_replacement *function = &quipu_mpi_replacements[i];
         const void *mpi = *function->following;
         const void *first = dlsym(RTLD_DEFAULT, function->name);

@@ -12,6 +12,8 @@ struct quipu_mpi_replacement {
     const void *function; /* its wrapper */
     void **following;     /* the variable with the function that the wrapper calls; NULL under SMPI */
 };
+/* Largest number of wrappers, which the generated code checks. */
+enum { QUIPU_MPI_MOST_REPLACEMENTS = 2048 };
 /* Generated: all wrappers, sorted by `name`. */
 extern const struct quipu_mpi_replacement quipu_mpi_replacements[];
 extern const size_t quipu_mpi_replacement_count;

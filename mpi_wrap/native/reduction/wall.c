@@ -127,12 +127,12 @@ static bool are_good(const struct quipu_thread_rows *rows, int64_t threads, int6
 }
 
 /* Sets threads[i] to the number of threads that executed the call path of row i. last: temporary, for each call path.
- */
-static void count_threads(const struct quipu_thread_rows *rows, const int64_t *order, int64_t paths, int64_t *last,
+ * Returns false if there is no memory. */
+static bool count_threads(const struct quipu_thread_rows *rows, const int64_t *order, int64_t paths, int64_t *last,
                           double *threads) {
     double *number = calloc((size_t)paths + 1, sizeof *number);
     if (number == NULL)
-        return;
+        return false;
     for (int64_t path = 0; path < paths; path++)
         last[path] = NONE;
     for (int64_t i = 0; i < rows->count; i++) {
@@ -145,6 +145,7 @@ static void count_threads(const struct quipu_thread_rows *rows, const int64_t *o
     for (int64_t i = 0; i < rows->count; i++)
         threads[i] = number[rows->path[i]];
     free(number);
+    return true;
 }
 
 bool quipu_wall_times(struct quipu_thread_rows rows, int64_t threads, int64_t path_count, const int64_t *parent) {
@@ -153,9 +154,8 @@ bool quipu_wall_times(struct quipu_thread_rows rows, int64_t threads, int64_t pa
     struct of_path *paths = calloc((size_t)path_count + 1, sizeof *paths);
     int64_t *order = by_thread(&rows, threads), *last = calloc((size_t)path_count + 1, sizeof *last);
     double *inclusive = calloc((size_t)path_count + 1, sizeof *inclusive);
-    const bool good = paths != NULL && order != NULL && last != NULL && inclusive != NULL;
-    if (good)
-        count_threads(&rows, order, path_count, last, rows.threads);
+    const bool good = paths != NULL && order != NULL && last != NULL && inclusive != NULL &&
+                      count_threads(&rows, order, path_count, last, rows.threads);
     for (int64_t path = 0; good && path < path_count; path++)
         paths[path] = (struct of_path){.root = NONE, .child = NONE, .next = NONE, .busiest = NONE};
     const int64_t main_thread = good && rows.count > 0 ? rows.thread[order[0]] : NONE;
