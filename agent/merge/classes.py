@@ -31,6 +31,7 @@ from .unify import unify_trees
 
 Words = NDArray[np.uint64]
 _LARGEST = np.uint64((1 << 63) - 1)
+_OTHER_METRICS = "no counts of loops of some ranks, whose programs count other metrics than those of the first ranks"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +69,11 @@ class ClassCells:
     def joined(self, other: ClassCells) -> ClassCells:
         """Return the combination with the cells of other ranks, whose call paths are indices in the same tree.
 
-        If the metrics of both differ, the executions of `other` are left out.
+        If the metrics of both differ, the ranks of `other` are left out, and a problem says so.
         """
         problems = tuple(dict.fromkeys((*self.problems, *other.problems)))
-        ranks = self.ranks + other.ranks
         if self.names and other.names and self.names != other.names:
-            other = other._of(np.zeros(0, dtype=np.int64), other.callpath)
+            return replace(self, problems=tuple(dict.fromkeys((*problems, _OTHER_METRICS))))
         known = {function.origin: number for number, function in enumerate(self.functions)}
         functions = list(self.functions)
         of_other = np.zeros(len(other.functions), dtype=np.int64)
@@ -98,7 +98,7 @@ class ClassCells:
             total=own[0] + its[0],
             lowest=lowest,
             highest=np.maximum(own[2], its[2]),
-            ranks=ranks,
+            ranks=self.ranks + other.ranks,
             names=self.names or other.names,
             problems=problems,
         )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from quipu.agent.archive.class_tables import read_classes, read_source
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.read import read_archive
 from quipu.agent.archive.run import RunArchive, SourceEffort, SourceLine
+from quipu.agent.merge.classes import ClassCells
 from quipu.agent.merge.run import merge_run
 from quipu.agent.merge.shard import RANKS_OF_A_SHARD
 from quipu.agent.source.classes import SourcePrograms, counted_functions
@@ -286,3 +288,11 @@ def test_libraries_are_asked_as_well(tmp_path: Path, program: Path) -> None:
     assert found.lines == (SourceLine("main()", "main", "/src/a.c", 2),)
     assert programs.find(attributes, frozenset(), ("main", "/src/a.c", 2), weights) is None
     assert list(programs.problems) == []
+
+
+def test_ranks_that_count_other_metrics_are_left_out_and_named() -> None:
+    index, counts = np.array([0]), np.array([3], dtype=np.uint64)
+    cells = ClassCells((), index, index, counts, counts, counts, 1, ("blocks",), ())
+    joined = cells.joined(replace(cells, names=("flops",)))
+    assert (joined.ranks, joined.total.tolist(), joined.lowest.tolist()) == (1, [3], [3])
+    assert ["count other metrics" in problem for problem in joined.problems] == [True]
