@@ -167,4 +167,4 @@ THREAD_TIME = "thread_time"
 
 def is_main(region: Region) -> bool:
     """Return whether a region is the main program, in C, C++ or Fortran."""
-    return region.name in ("main", "_QQmain", "MAIN__")
+    return region.name in ("main", "_QQmain", "MAIN__") or region.display == "main"

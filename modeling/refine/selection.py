@@ -11,7 +11,7 @@ from ..analysis import Analysis
 from ..errors import ModelingError
 from ..evaluation import Evaluation, evaluate
 from ..experiment import Region, RegionKind
-from .costs import THREAD_TIME, is_always_measured
+from .costs import THREAD_TIME, is_always_measured, is_main
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def _decide(
     dropped: dict[int, str] = {}
     for number, candidate in candidates.items():
         share = f"{tenths(candidate.share)} of the program"
-        if "main" in (candidate.region.name, candidate.region.display):
+        if is_main(candidate.region):
             kept[number] = "main is always kept"
         elif candidate.share < threshold:
             dropped[number] = f"{share}, less than {100 * threshold:g} %"

@@ -143,6 +143,16 @@ def test_selection(analysis: Analysis) -> None:
     assert "tiny" in {choice.region.name for choice in free.kept}
 
 
+@pytest.mark.parametrize("name", ["main", "_QQmain", "MAIN__"])
+def test_the_main_program_is_kept_in_all_languages(name: str) -> None:
+    tree = CallTree((Region(name, name), Region("work", "work")), np.array([0, 1]), np.array([-1, -1]))
+    p = np.array([1.0, 2, 4, 8, 16])
+    time = np.array([1e-6 + 0 * p, 0.05 + 0 * p])[:, :, None]
+    experiment = Experiment("fortran", ("p",), p[:, None], tree, {"time": Metric("time", "s", "cost")}, {"time": time})
+    selection = select(analyze(experiment), {"p": 64.0})
+    assert {choice.region.name for choice in selection.kept} == {name, "work"}
+
+
 @pytest.mark.parametrize("start", ["MPI_Init", "MPI_Session_init"])
 def test_the_start_of_mpi_counts_nowhere(start: str) -> None:
     """A start that grows with the ranks must not push all work below the threshold."""
