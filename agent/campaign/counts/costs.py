@@ -13,7 +13,7 @@ LEAST_SECONDS = 0.1
 """Processor seconds per process that are assumed while no earlier run allows an estimate. Measured: examples/heat takes
 6.1 processor seconds with 64 ranks and Open MPI 4.1, which is 0.1 s per rank."""
 _MOST_GROWTH = 2.0
-"""Largest assumed exponent e of duration ~ ranks^e. If each rank communicates with all others, e is 2."""
+"""Largest assumed exponent e of processor time ~ ranks^e. If each rank communicates with all others, e is 2."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ class Costs:
         the same `others`. It extrapolates from the run with the largest number of ranks that does not exceed `ranks`
         (if there is none, from the run with the fewest ranks):
 
-        estimate = seconds of this run · (ratio of the ranks per processor)^exponent · ratio of the sizes
+        estimate = seconds of this run · (ratio of the ranks)^exponent / ratio of the processors · ratio of the sizes
 
         - With simulated ranks, all ranks share one processor.
-        - exponent: log(ratio of seconds) / log(ratio of ranks) between this run and the run with the next fewer ranks
-          and the same `others`. It is limited to 1 .. 2 for processes and to 0 .. 2 for simulated ranks. `unknown` is
-          the exponent if there is no second run.
+        - exponent: log(ratio of processor seconds) / log(ratio of ranks) between this run and the run with the next
+          fewer ranks and the same `others`. Processor seconds are seconds · processors. The exponent is limited to
+          1 .. 2 for processes and to 0 .. 2 for simulated ranks. `unknown` is the exponent if there is no second run.
         - ratio of the sizes: see `_of_size`.
         """
         own = [one for one in self._known if one.simulated == simulated]
@@ -77,9 +77,11 @@ class Costs:
         growth = unknown
         before = [one for one in below if one.ranks < last.ranks and one.others == last.others]
         if before and min(before[-1].seconds, last.seconds) > 0:
-            growth = math.log(last.seconds / before[-1].seconds) / math.log(last.ranks / before[-1].ranks)
+            processors = self._used(last.ranks, simulated) / self._used(before[-1].ranks, simulated)
+            growth = math.log(last.seconds / before[-1].seconds * processors) / math.log(last.ranks / before[-1].ranks)
             growth = min(max(growth, 0.0 if simulated else 1.0), _MOST_GROWTH)
-        longer: float = (self._shares(ranks, simulated) / self._shares(last.ranks, simulated)) ** growth
+        processors = self._used(ranks, simulated) / self._used(last.ranks, simulated)
+        longer: float = (ranks / last.ranks) ** growth / processors
         return last.seconds * longer * self._of_size(last.others, others)
 
     def memory(self, ranks: int) -> float:
@@ -87,9 +89,9 @@ class Costs:
         known = [one.memory / one.ranks for one in self._known if one.memory and not one.simulated]
         return ranks * max(known, default=0.0)
 
-    def _shares(self, ranks: int, simulated: bool) -> float:
-        """Return the number of ranks per processor, at least 1. A simulation runs all ranks on one processor."""
-        return float(ranks) if simulated else max(ranks / self._processors, 1.0)
+    def _used(self, ranks: int, simulated: bool) -> int:
+        """Return the number of processors that a run uses. A simulation runs all ranks on one processor."""
+        return 1 if simulated else min(ranks, self._processors)
 
     def _of_size(self, known: Point, wanted: Point) -> float:
         """Return the factor from the duration with the parameters `known` to the duration with `wanted`.

@@ -288,6 +288,13 @@ def test_costs_follow_the_runs_before() -> None:
     assert costs.memory(32) == 3200
 
 
+def test_processor_time_grows_with_ranks_also_below_the_number_of_processors() -> None:
+    costs = Costs(processors=16)
+    for ranks, seconds in ((8, 1.0), (32, 4.0)):  # processor seconds: 8 and 64, so the exponent is 1.5
+        costs.add(Cost(ranks, (10,), seconds, counts_only=True, simulated=False))
+    assert costs.seconds(128, (10,), False) == pytest.approx(32.0)
+
+
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
