@@ -19,7 +19,7 @@ _LINE = re.compile(r"([0-9a-f]{64}) [ *]([\w.-]+)")
 _LARGEST = 1 << 16
 _WITHOUT = f"remove it to read the archive without checksums; {REMEDY}"
 _TABLES = (
-    *("regions", "callpaths", "values", "statistics", "sketches", "ranks", "communication"),
+    *("regions", "callpaths", "values", "statistics", "sketches", "ranks", "communication", "delays", "iterations"),
     *("classes", "places", "source"),  # only archives of older versions contain source.parquet
 )
 _FILES = ("run.json", *(f"{name}.parquet" for name in _TABLES))

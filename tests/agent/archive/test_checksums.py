@@ -90,6 +90,13 @@ def test_tables_that_an_archive_had_are_missed(archive: Path) -> None:
         read_communication(archive)
 
 
+@pytest.mark.parametrize("name", ["delays.parquet", "iterations.parquet"])
+def test_a_list_without_an_optional_table_of_the_archive_is_cut(archive: Path, name: str) -> None:
+    (archive / name).touch()
+    with pytest.raises(FormatError, match=f"it lacks {name}"):
+        read_archive(archive)
+
+
 @pytest.mark.parametrize("checked", [True, False])
 def test_a_table_of_messages_that_was_cut_anywhere(archive: Path, checked: bool) -> None:
     if not checked:
