@@ -94,6 +94,19 @@ def test_the_probe_measures_here() -> None:
         probe(("latency", "many", "64"))
 
 
+def test_an_exchange_of_all_ranks_sends_at_least_one_byte_to_each(tmp_path: Path) -> None:
+    (tmp_path / "platform.xml").write_text(
+        "<?xml version='1.0'?>\n"
+        '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'
+        '<cluster id="c" prefix="n" suffix="" radical="0-8" speed="1Gf" bw="10GBps" lat="1us"/>\n</platform>\n'
+    )
+    (tmp_path / "hosts").write_text("".join(f"n{host}\n" for host in range(9)))
+    places = ["-platform", str(tmp_path / "platform.xml"), "-hostfile", str(tmp_path / "hosts")]
+    found = {one.operation: one for one in measure(["smpirun", "-np", "9", *places], "smpicc")}
+    assert [entry.bytes for entry in found["MPI_Bcast"].times] == [8, 1024, 16384, 262144]
+    assert [entry.bytes for entry in found["MPI_Alltoall"].times] == [1024, 16384, 262144]
+
+
 def test_the_network_is_a_line_through_its_times() -> None:
     lines = [f"ping-pong 2 {size} {1e-6 + 1e-10 * size:.9e}" for size in (8, 1024, 262144)]
     (found,) = networks_of("\n".join(lines))
