@@ -88,8 +88,9 @@ def _rows(pair: Pair, found: Sequence[EffortDifference], inclusive: bool) -> tup
         point = dict(zip(pair.after.parameters, pair.after.points[one.at].tolist(), strict=True))
         changed = []
         if not inclusive:
-            known = lines.setdefault(one.at, PairLines(pair, one.at))
-            for function, change, low, high in known.changes(pair.after.tree.key(one.path), one.metric):
+            if one.at not in lines:
+                lines[one.at] = PairLines(pair, one.at)
+            for function, change, low, high in lines[one.at].changes(pair.after.tree.key(one.path), one.metric):
                 place = (function.display, function.file, change.line, change.old_line)
                 changed.append(LineRow(*place, one.metric, low, high))
         texts = growth.get((one.path, one.metric), ("", ""))

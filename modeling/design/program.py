@@ -275,8 +275,10 @@ def _at_candidates(experiment: Experiment, candidates: FloatArray, metric: str =
 
 
 def _evaluated(model: Model, points: FloatArray) -> FloatArray:
-    """Return the values of a model at points (N, m); 0 at all of them if it is not defined at one."""
+    """Return the values of a model at points (N, m); 0 at points at which it is not defined."""
     try:
         return model.evaluate(points)
     except ModelingError:
-        return np.zeros(len(points))
+        if len(points) == 1:
+            return np.zeros(1)
+        return np.concatenate([_evaluated(model, point[None]) for point in points])

@@ -13,10 +13,11 @@ from quipu.modeling.design import STRATEGIES, State
 from quipu.modeling.design.baseline import baseline
 from quipu.modeling.design.exchanges import Columns, Observations, exchanges
 from quipu.modeling.design.posterior import Noise, Posterior, Uncertainty, scatter_of, uncertainties_of
+from quipu.modeling.design.program import _evaluated
 from quipu.modeling.design.space import Constraint, search_space
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import FloatArray, Metric
-from quipu.modeling.pmnf.model import Model
+from quipu.modeling.pmnf.model import Factor, Model, Term
 from quipu.modeling.pmnf.modeler import fit_models
 from quipu.modeling.pmnf.options import NoModel
 
@@ -294,3 +295,8 @@ def test_where_all_candidates_have_one_rank_logarithms_say_nothing(ranks: float)
     chosen = Posterior().suggest(known, 100.0, 3)
     assert len(chosen) == 3
     assert all(np.isfinite(one.gain) for one in chosen)
+
+
+def test_a_model_that_is_not_defined_at_one_point_predicts_the_others() -> None:
+    model = Model(("p",), 1.0, (Term(2.0, (Factor("p", log=-1),)),))
+    assert _evaluated(model, np.array([[1.0], [4.0], [16.0]])).tolist() == [0.0, 2.0, 1.5]
