@@ -29,7 +29,7 @@ GOOD, POOR = 0.8, 0.6
 _MOST_COLUMNS = 8  # largest number of columns in the report
 _MOST_LOSSES = 4  # largest number of call paths with losses in the report
 _WORTH = 0.01  # call paths that lose a smaller part of the elapsed time are not in the report
-# In programs with MPI and OpenMP, the parent of some factors in the hierarchy is another one.
+# In programs with MPI and OpenMP, these factors have another parent than in `HIERARCHY`.
 _OF_HYBRID = {
     **dict.fromkeys(("serialization", "transfer"), "mpi_communication"),
     "work_balance": "mpi_load_balance",
@@ -43,7 +43,8 @@ class EfficiencyColumn:
     """The efficiencies of one configuration, measured or predicted.
 
     threads: per rank. elapsed: seconds. scaling: how the configuration differs from the reference: "strong", "weak", or
-    "none" if they cannot be compared. reference: the reference as text. run: the measured run; None if predicted.
+    "none" if they cannot be compared. reference: the run to compare with, as text. run: the measured run; None if it is
+    predicted.
     """
 
     point: Mapping[str, float]
@@ -66,8 +67,8 @@ class EfficiencyView:
     """The efficiencies of an experiment.
 
     columns: one for each measured configuration, then the predicted ones. repetitions: one column for each run. losses,
-    waiting: losses of call paths and causes of waiting in the last measured configuration; None if the archive contains
-    no values of single ranks.
+    waiting: losses of call paths and causes of waiting in the last measured configuration; None if the archive has
+    no separate values for each rank.
     """
 
     title: str
@@ -89,8 +90,8 @@ class EfficiencyView:
 class FactorRow:
     """One factor in a table.
 
-    depth: level in the hierarchy, from 0. values: for each column the value, and lower and upper bound if the archive
-    does not determine the value; NaN if unknown.
+    depth: level in the hierarchy, from 0. values: for each column the value, its lower and its upper bound. The
+    bounds equal the value if the archive determines it; all are NaN if the value is unknown.
     """
 
     name: str
@@ -239,10 +240,10 @@ def efficiency_data(view: EfficiencyView | None) -> dict[str, Any] | None:
 
 
 def _waits(found: RootCauses) -> list[dict[str, Any]]:
-    """Return the MPI operations with waiting for the report: "path", "seconds" of waiting, and "causes".
+    """Return the operations with most waiting, for the report: each "path", "seconds" of waiting, and "causes".
 
-    Each cause: "path" and "rank" for which others waited, "share" of the seconds, "more_work" and "not_running" (the
-    reason).
+    Each cause: "path" and "rank" for which others waited, "share" of the seconds, and why this rank was late:
+    "more_work" (true: more effort, false: slower, null: unknown), or "not_running" (see `Charge`).
     """
     return [
         {

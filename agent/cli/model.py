@@ -199,7 +199,7 @@ def _show_loops(
 
 
 def _say_left_out(hidden: int, further: int) -> None:
-    """Print how many models without content (hidden), and how many further call paths, are not shown."""
+    """Print how many models (`hidden`: they are 0 or could not be made) and further call paths are not shown."""
     if hidden:
         what = counted(hidden, "model that is 0 or could not be made is", "models that are 0 or could not be made are")
         say(f"{what} not shown (--all shows them)")

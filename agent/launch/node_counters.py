@@ -2,8 +2,8 @@
 """Counters of a whole node, if the kernel offers them: energy, and bytes between processors and memory.
 
 The energy comes from /sys/class/powercap (Documentation/power/powercap of the kernel), otherwise from the `power`
-events of perf. The bytes come from the `uncore_imc` events of perf, which count at the memory controllers. This module
-imports only a small part of the standard library, like kernel.py.
+events of perf. The bytes come from the `uncore_imc` events of perf, which count at the memory controllers. Like
+kernel.py, this module imports little of the standard library, because it is imported at the start of each run.
 """
 
 from __future__ import annotations

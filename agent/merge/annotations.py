@@ -66,8 +66,9 @@ class _Spans:
 
     - width: number of iterations of a span; the last span may have fewer.
     - numbers: int64 of shape (spans, 2), the numbers of the first and the last iteration of each span.
-    - values: float64 of shape (spans, 3 + metrics): number of iterations, number of iterations with known effort,
-      seconds, and the sum of each metric in `METRICS`.
+    - values: float64 of shape (spans, 3 + metrics): number of iterations; number of those whose effort is in
+      the sums (the runtime does not compute it after each iteration, agent/runtime/iterations.cpp); seconds; and
+      the sum of each metric in `METRICS`.
     """
 
     width: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attribute samples to functions without instrumentation: as call paths outside of all regions, and a flat profile."""
+"""Find the functions of samples: call paths outside of all regions, and a flat profile of all samples."""
 
 from __future__ import annotations
 

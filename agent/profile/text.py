@@ -67,7 +67,8 @@ class ResidualCounts:
     """The counts that one call path got after the ranks had combined their profiles over MPI (reduction).
 
     location: number of the thread. regions: ids of the regions of the call path, from the root. counts: the increase of
-    each metric of the profile (the value itself for metrics that are a maximum), then further counts (profile.def).
+    each metric of the profile (the value itself for metrics that are a maximum), then visits and additions (see rest in
+    profile.def).
     """
 
     location: int
@@ -80,8 +81,8 @@ class DelayRecord:
     """How long other ranks waited in an MPI operation because this process was late.
 
     Call paths are tuples of region ids from the root. operation: the MPI operation in which the others waited. cause:
-    the call path of this process that delayed it; empty if unknown. location: the late thread. ticks: the waiting time
-    in clock ticks.
+    the call path of this process that made it late; empty if unknown. location: the late thread. ticks: the waiting
+    time in clock ticks.
     """
 
     location: int
@@ -118,7 +119,11 @@ class ProfileTexts:
         return self._digest.digest()
 
     def parse(self, chunk: bytes, problems: list[str]) -> None:
-        """Read the records of one text chunk. An invalid record ends the chunk and is reported in `problems`."""
+        """Read the records of one text chunk.
+
+        A damaged record is left out; after a record that exceeds the chunk, the rest is left out, too. `problems` gets
+        a text for both.
+        """
         offset = 0
         while offset + _RECORD.size <= len(chunk):
             kind, length, number = _RECORD.unpack_from(chunk, offset)

@@ -75,8 +75,8 @@ class Rows {
   public:
     Rows(const void *weights, bool packed) : next(static_cast<const uint8_t *>(weights)), packed(packed) {}
 
-    /* Reads a row. Returns the value of the further column of packed rows (additions to counters); 0 if there is none.
-     */
+    /* Reads a row. A packed row may have one more column: the number of additions to counters that counting itself
+     * executes. Returns this number; 0 without this column. */
     int64_t read(int64_t *row) {
         if (!packed) {
             memcpy(row, next, sizeof(int64_t) * QUIPU_WEIGHTED);
@@ -88,7 +88,8 @@ class Rows {
             row[column] = columns & 1 ? static_cast<int64_t>(number(true)) : 0;
         return columns & 1 ? static_cast<int64_t>(number(true)) : 0;
     }
-    /* Reads a row of a scope. */
+    /* Reads a row of a scope (an inlined function): the index of a row of the whole function, visits, then the weights.
+     */
     void read_numbered(int64_t *row) {
         row[0] = static_cast<int64_t>(number(false));
         row[1] = static_cast<int64_t>(number(true));
@@ -150,8 +151,8 @@ void apply_filter(quipu_region *region) {
         __atomic_store_n(&region->hash, hash_of(region->name), __ATOMIC_RELAXED);
 }
 
-/* Returns a hash of all data of a region. Several static functions may have the same name, and several files may have
- * optimized copies of an inline function differently. */
+/* Returns a hash of all data of a region. The name does not identify a region: several static functions may have the
+ * same name, and the compiler may have optimized copies of an inline function differently in several files. */
 uint64_t hash_of_all(const quipu_region *region, uint32_t rows) {
     uint64_t hash = hash_of(region->name);
     hash = hash_of(file_of(region), hash + region->kind);
@@ -179,8 +180,8 @@ uint64_t hash_of_all(const quipu_region *region, uint32_t rows) {
     return hash;
 }
 
-/* Creates the stored data of a region without its hash. scope: the rows of an inlined function, or the own rows of a
- * function; null if there are none. Returns null if there is no memory. */
+/* Creates the stored data of a region without its hash. scope: the scope of an inlined function, or the first scope of
+ * a function, which is the function itself; null without scopes. Returns null if there is no memory. */
 KnownRegion *known_region(const quipu_region *region, uint64_t id, uint32_t rows, const quipu_scope *scope) {
     const size_t weight_bytes = sizeof(int64_t) * QUIPU_WEIGHTED * rows;
     const size_t scope_bytes = scope ? sizeof(int64_t) * QUIPU_SCOPE_ROW * scope->count : 0;
@@ -214,7 +215,8 @@ KnownRegion *known_region(const quipu_region *region, uint64_t id, uint32_t rows
     return entry;
 }
 
-/* Writes the rows of a scope as weights of its region, from row `shift` on. */
+/* Writes the rows of a scope as weights of its region, each `shift` rows later. shift: 1 for an inlined function, whose
+ * row 0 is for the visits of its own node; 0 for the function itself. */
 bool write_rows(const RegionRecord *region, uint32_t shift) {
     for (uint32_t i = 0; i < region->scope_row_count; i++) {
         const int64_t *row = region->scope_rows + size_t{i} * QUIPU_SCOPE_ROW;
@@ -298,7 +300,8 @@ static uint64_t registered(quipu_region *region, const void *address) {
     return whole->id;
 }
 
-/* Returns an element of an array of regions that the pass made. */
+/* Returns descriptor `number` of an array that the LLVM pass emitted. Its elements are shorter than quipu_region: they
+ * have QUIPU_MADE_REGION bytes. */
 static quipu_region *made_region(quipu_region *first, int64_t number) {
     static_assert(offsetof(quipu_region, name) == QUIPU_MADE_REGION);
     return reinterpret_cast<quipu_region *>(reinterpret_cast<char *>(first) + number * QUIPU_MADE_REGION);

@@ -18,14 +18,16 @@ using Link = quipu_link;
 using Frame = quipu_frame;
 using Folded = quipu_folded;
 
-/* Largest number of metrics of a node, including the metrics of the sampler and further metrics. */
+/* Largest number of metrics of a node, including the metrics of the sampler and those that only some runs have
+ * (further.cpp). */
 constexpr uint32_t most_metrics = QUIPU_METRIC_COUNT + 48;
 extern uint32_t node_size, metric_count;
 
 static_assert(sizeof(Node) == sizeof(quipu_profile_node) + size_t{8} * QUIPU_METRIC_COUNT);
 static_assert(sizeof(quipu_thread) == sizeof(quipu_profile_thread));
 
-/* All links of a thread, indexed by node and region. The thread looks up links without the lock, even in a signal
+/* All links of a thread, indexed by node and region. A link is the stored result of entering a region from a node
+ * (inlined.h). The thread looks up links without the lock, even in a signal
  * handler that interrupts an insertion. Places are therefore filled once, and outgrown tables stay allocated. */
 struct Links {
     struct Places {
@@ -72,29 +74,29 @@ struct Thread {
     quipu_thread *shared;
     Frame *frames; /* frames of the running context; frames[0] always exists, and belongs to the root at first */
     FrameStack own_stack;
-    FrameStack *stack; /* the frames of the running context */
+    FrameStack *stack; /* the stack with the frames of the running context: own_stack, or another one */
     FrameStack *spare;
     Node *root;
     quipu_profile_chunk *nodes;
     quipu_profile_chunk *counters;
-    uint64_t *nowhere;  /* counters that nobody reads */
+    uint64_t *nowhere;  /* counters for instrumented code whose counts nobody reads, so that it needs no test */
     uint64_t no_visits; /* number of visits that nobody reads */
     Links links;
     Folded *folded;
     uint64_t folding[2]; /* see folding.cpp */
     uint64_t begun;      /* clock at its begin (ticks) */
-    double stamped;      /* duration of its time stamps so far (ticks), see budget.cpp */
+    double stamped;      /* estimated time for reading the clock so far (ticks), see budget.cpp */
     struct UntimedPath {
         Node *node;
         UntimedPath *next;
-    } *untimed; /* call paths that lost their time */
+    } *untimed; /* call paths whose visits no longer read the clock, because it costs too much (budget.cpp) */
     Sampler *sampler;
     Annotations *annotations; /* null: no named region */
     Node **list;              /* all nodes, in order of creation */
     uint32_t listed, list_room;
     Delays *delays;     /* null: no thread waited for it */
     Critical *critical; /* null: critical_blocks is not measured */
-    Node folder;        /* origin of links to folded regions */
+    Node folder;        /* no call path: the origin of the links to folded regions */
     Thread *next;       /* all threads of the process */
     struct Copy {
         const Node *of;
@@ -103,8 +105,9 @@ struct Thread {
     quipu_link *table[2 * QUIPU_TABLE_ENTRIES];
 };
 
-/* Returns the node that gets the counts of `here`. If a call path started the thread, the active node outside of all
- * regions has id 0 and gets no time. Work there belongs to the call path that started the thread. */
+/* Returns the node that gets the counts of `here`. A thread that was created inside of a call path begins at a node
+ * with id 0 below its copy of this call path. The time of this node is dropped, and its counts belong to the call path.
+ */
 inline Node *counted(Node *here) { return here->id ? here : here->up; }
 
 inline Thread *own(const quipu_thread *thread) { return static_cast<Thread *>(thread->own); }
@@ -139,15 +142,15 @@ extern const quipu_ranks *ranks;
 quipu_thread *running_rank();
 /* Returns the state of the calling thread or running rank, if it exists. */
 quipu_thread *measured_thread();
-/* Adds the time since the latest event to the active node, with any clock. Simulated time may go back; the active node
- * then loses the difference. */
+/* Adds the time since the latest event to the active node. Unlike quipu_charge() (hot.h), it also works with clocks
+ * that may go back, such as simulated time; the active node then loses the difference. */
 void charge_any_time(quipu_thread *thread);
 /* Returns the state of the calling thread, created at first use; null if there is no memory. */
 quipu_thread *begin_thread();
 /* Makes a thread that ends use its original frames again, because its contexts no longer exist. */
 void leave_contexts(Thread *thread);
-/* Returns the link from the active node to `region`, created at first use. It is put into the table unless the region
- * counts with its caller. Returns null if this thread holds the lock, or if there is no memory. */
+/* Returns the link from the active node to `region`, created at first use. Unless the region is folded, the link is
+ * also stored in the table of recent links. Returns null if this thread holds the lock, or if there is no memory. */
 Link *find_link(quipu_thread *thread, quipu_region *region);
 /* Creates a node, with counters in the file if its region has counters; null if there is no space. Call under the lock.
  */
@@ -155,7 +158,8 @@ Node *new_node(Thread *thread, Node *up, uint64_t region, uint32_t count);
 /* Creates a node, and the nodes of functions that were inlined into its function (scopes.cpp); null if there is no
  * space for all. Call under the lock. */
 Node *new_function_node(Thread *thread, Node *up, const RegionRecord *region, uint32_t count);
-/* Returns the node of a scope that is entered from `from`, where its function is active; null if there is none. */
+/* Returns the node of an inlined function `scope` in the innermost active call of the function that contains it,
+ * searched from `from` outwards; null if there is none. */
 Node *scope_below(const Thread *thread, Node *from, const RegionRecord *scope);
 /* Returns the node of a scope in the innermost active call of `function`; null: the scope counts with the active node.
  */
@@ -167,28 +171,33 @@ Folded *folded_of(Thread *thread, uint64_t region);
  * count_folded counts a visit of a folded region without a frame, and returns its counters. */
 Frame *enter_folded(quipu_thread *thread, const Link *link);
 uint64_t *count_folded(quipu_thread *thread, const Link *link);
-/* Runs before the frames from `frame` on end. Adds the counts of their folded regions to the callers. */
+/* Runs before `frame` and the frames above it are removed. Adds the counts of their folded regions to the callers. */
 void end_folded(Thread *thread, const Frame *frame);
-/* Returns the innermost of the three frames of a folded region; `frame` itself for other regions. */
+/* Returns the topmost frame that belongs to `frame`: a folded region has two more frames above its own (folding.cpp).
+ * For other regions, this is `frame` itself. */
 Frame *last_of(Thread *thread, Frame *frame);
 /* Adds the counts of all folded regions so far to their callers. */
 void settle_folded(Thread *thread);
 /* Returns the region with this id; null if it is unknown. */
 const RegionRecord *region_of(uint64_t id);
-/* Returns the call path of the inlined function `scope` below the region that is active at `from`; null if no region is
- * active, or there is no memory. Call under the lock. */
+/* Returns the call path of the inlined function `scope` below the innermost region that the program named and that is
+ * active at `from`. Returns null without such a region or without memory. Call under the lock. */
 Node *annotated_scope(Thread *thread, Node *from, const RegionRecord *scope);
-/* Forgets open regions, because a thread ends or its state belongs to another process. */
+/* Forgets the regions that the program named and has not ended. Runs when a thread ends, and in the child of a fork for
+ * threads that exist only in the parent. */
 void forget_annotations(Thread *thread);
 /* Returns the node of `thread` for a call path of any thread, created without a visit. */
 Node *copy_path(quipu_thread *thread, Node *path);
-/* Adds the time since the latest event to the active node. */
+/* Updates the values of a thread: adds the time since the latest event to the active node (not outside of all regions),
+ * and the counts of folded regions to their callers. */
 void settle(quipu_thread *thread);
 /* Calls `visit` for every thread, including ended threads. */
 void for_each_thread(void (*visit)(quipu_thread *));
-/* Runs before a fork. Stores the state of this thread, because the parent may change it before the child runs. */
+/* Runs before a fork. Stores the state of this thread: it is in the mapped file, which parent and child share at first,
+ * so that the parent may change it before the child runs. */
 void note_this_thread();
-/* Runs in the child of a fork, where only this thread continues. Its next begin_thread() returns its state. */
+/* Runs in the child of a fork, where only this thread continues. The next
+ * begin_thread() of this thread returns the state that it had at the fork. */
 void keep_one_thread();
 /* Creates the profile file at first use. Returns false if nothing is measured. */
 bool open_profile();
@@ -196,7 +205,8 @@ bool open_profile();
 void read_run_filter();
 /* Sets the id of the region, and the following ids of its scopes. Applies the filter. Call under the lock. */
 void register_region(quipu_region *region);
-/* Registers a region at first use, without the lock. Returns false if this thread holds the lock. */
+/* Registers a region at first use; takes the lock itself. Returns false if this thread already holds the lock and the
+ * region is not registered yet. */
 bool make_known(quipu_region *region);
 
 /* Continues an FNV-1a hash. */
@@ -208,14 +218,14 @@ struct RegionRecord {
     uint64_t id;
     const char *text; /* the record in the profile, which begins with the name */
     const int64_t *weights;
-    const int64_t *additions; /* additions that counting executes, by row */
+    const int64_t *additions; /* number of additions to counters that the code executes, by row of weights */
     uint32_t rows;            /* number of rows of weights */
     quipu_hook hook;
     const int64_t *scope_rows; /* see quipu_scope */
     uint32_t scope_row_count;
     uint32_t parent; /* parent of a scope */
     uint32_t index;  /* index of a scope: the id of its function is lower by this number */
-    uint32_t scopes; /* number of scopes of the function (the regions from this one on), or 0 */
+    uint32_t scopes; /* of a function: number of its scopes, whose ids begin with its own; else 0 */
     bool in_file;    /* false: the file has no space for it, so it has no call paths */
     bool is_body;    /* body of a parallel construct */
     bool is_user;    /* named by the program (annotations.cpp) */
@@ -228,7 +238,8 @@ extern quipu_costs event_costs;
 /* Adds an attribute to the profile. owner: 0 for the process, otherwise the number of a location + 1. Call under the
  * lock. */
 void set_attribute(const char *key, const char *value, uint64_t owner = 0);
-/* Runs at the end of the process. Writes the counts since the reduction over MPI, if there was one. */
+/* Runs at the end of the process. If the ranks have combined their profiles over MPI (reduction), writes
+ * what each call path has counted since then. */
 void write_rests();
 /* Runs in the child of a fork, which took no part in a reduction. */
 void forget_reduction();
@@ -256,8 +267,8 @@ void set_measuring(bool value);
 /* Returns whether idle_thread() created this state. */
 inline bool is_idle(const quipu_thread *thread) { return !thread->own; }
 
-/* Sampling (sampler.cpp). A signal interrupts the running thread at a rate of its processor time. The active call path
- * gets the increase since the last sample (processor time, hardware counters).
+/* Sampling (sampler.cpp). A signal interrupts each running thread at fixed intervals of its processor time. The active
+ * call path gets the increase since the last sample (processor time, hardware counters).
  *
  * Reads QUIPU_SAMPLE and QUIPU_COUNTERS. An error in them ends the process. Call under the lock before the profile is
  * created, because samples and counters are further metrics of its nodes. */
@@ -293,14 +304,15 @@ void describe_sampling();
 bool samples_functions();
 /* Creates the table of addresses, if requested. Call under the lock after the profile is created. */
 void make_function_table();
-/* Adds to the address that a signal interrupted; async-signal-safe. outside: outside of all regions; values: one per
- * metric of the sampler. */
+/* Adds `values` to the counts of the code address that a signal interrupted; async-signal-safe. outside: outside of all
+ * regions; values: one per metric of the sampler. */
 void count_function(const void *context, bool outside, const uint64_t *values);
 /* Writes the addresses of programs and libraries. Call under the lock. */
 void describe_functions();
 
-/* Returns "library:PATH" of the library with `address`, whose static facts describe its regions; null for the program,
- * for no library, and for a library of an earlier call. Call under the lock; the result is valid until the next call.
+/* Returns "library:PATH" for the library that contains `address`, so that the merge finds the facts about regions that
+ * the pass stored in it. Returns null if the address is in the program or in no library, or if an earlier call returned
+ * this library. Call under the lock; the result is valid until the next call.
  */
 const char *new_library_of(const void *address);
 
@@ -343,7 +355,7 @@ class Locked {
 bool is_locked_here();
 /* Returns false after forgo_system_calls(). */
 bool may_call_system();
-/* Stops all system calls, because the program gave up the right to them. */
+/* From now on the runtime makes no system calls, because the program gives up the right to make them (sandbox.cpp). */
 void forgo_system_calls();
 
 } // namespace quipu
