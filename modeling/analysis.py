@@ -134,9 +134,9 @@ def fit_metrics(
     """Return the models of the exclusive values of these metrics, one per call path.
 
     Each cost is modeled separately. Costs of oversubscribed configurations are not used if enough others exist.
-    laws: formulas of counts (modeling.counts), if they have been computed already. If the executions of loops were
-    counted, the model of a count is its law, or a formula that reproduces the counts if the law does not. Otherwise,
-    the model of a count is a formula, or an exact law if no formula reproduces the counts.
+    laws: exact formulas of counts (modeling.counts), if they have been computed already. If the executions of loops
+    were counted, an exact law is always the model of a count. Otherwise it is the model of counts that no other formula
+    reproduces.
     """
     points, parameters, executed = experiment.points, experiment.parameters, experiment.executed
     names = list(metrics)
@@ -145,17 +145,20 @@ def fit_metrics(
         laws = None
     elif laws is None:
         laws = count_models(experiment.only(effort))
-    known = {name: _models_by_laws(laws, name, len(experiment.tree)) for name in effort}
-    open_paths = {name: _without_exact_law(own, laws, name) for name, own in known.items()}
-    flags = None if executed is None else [executed[own] for own in open_paths.values()]
-    values = [experiment.values[name][own] for name, own in open_paths.items()]
+    exact = {name: _exact_laws(laws, name, len(experiment.tree)) for name in effort}
+    if experiment.classes is None:
+        paths = {name: list(range(len(experiment.tree))) for name in effort}
+    else:
+        paths = {name: [path for path, law in enumerate(own) if law is None] for name, own in exact.items()}
+    flags = None if executed is None else [executed[own] for own in paths.values()]
+    values = [experiment.values[name][own] for name, own in paths.items()]
     found = fit_counts(points, values, parameters, options, flags, "modeling counts")
     result: dict[str, list[Model | NoModel]] = {}
     for name, models in zip(effort, found, strict=True):
-        formulas = dict(zip(open_paths[name], models, strict=True))
+        others = dict(zip(paths[name], models, strict=True))
         result[name] = [
-            law if law is not None and not _is_exact(formulas.get(path), laws, name, path) else formulas[path]
-            for path, law in enumerate(known[name])
+            law if law is not None and not _reproduces(others.get(path)) else others[path]
+            for path, law in enumerate(exact[name])
         ]
     for name in steps("modeling costs", [name for name in names if name not in result]):
         costs = dedicated_times(experiment, name)[0]
@@ -166,43 +169,28 @@ def fit_metrics(
     return result
 
 
-def _without_exact_law(models: Sequence[Model | None], laws: CountModels | None, metric: str) -> list[int]:
-    """Return the call paths whose counts need a formula; all of them if the executions of loops were not counted.
+def _exact_laws(laws: CountModels | None, metric: str, paths: int) -> list[Model | NoModel | None]:
+    """Return the exact laws of a metric as models, one per call path; None without an exact law.
 
-    models: the laws of the metric, one per call path.
-    """
-    if laws is None or laws.experiment.classes is None:
-        return list(range(len(models)))
-    return [path for path, law in enumerate(models) if law is None or not laws.is_exact(metric, path)]
-
-
-def _models_by_laws(laws: CountModels | None, metric: str, paths: int) -> list[Model | None]:
-    """Return the laws of a metric as models, one per call path; None without a law that can be the model.
-
-    If executions of loops were not counted, a law must reproduce all counts, and at least one count must confirm its
-    coefficients.
+    If executions of loops were not counted, at least one count must confirm the coefficients of a law.
     """
     if laws is None or metric not in laws.metrics:
         return [None] * paths
     sure = laws.experiment.classes is not None
     return [
         model
-        if isinstance(model, Model) and (sure or (laws.is_exact(metric, path) and _is_exact(model, laws, metric, path)))
+        if laws.is_exact(metric, path)
+        and isinstance(model, Model)
+        and _reproduces(model)
+        and (sure or laws.can_confirm(metric, path, len(model.terms) + (model.constant != 0)))
         else None
         for path, model in enumerate(models_of(laws, metric))
     ]
 
 
-def _is_exact(model: Model | NoModel | None, laws: CountModels | None, metric: str, path: int) -> bool:
-    """Return whether a model reproduces all counts, and at least one count confirms its coefficients."""
-    if not isinstance(model, Model) or not _reproduces(model):
-        return False
-    return laws is None or laws.can_confirm(metric, path, len(model.terms) + (model.constant != 0))
-
-
-def _reproduces(model: Model) -> bool:
+def _reproduces(model: Model | NoModel | None) -> bool:
     """Return whether a model reproduces all counts up to rounding errors."""
-    return model.quality is not None and model.quality.rms_relative < _ROUNDING
+    return isinstance(model, Model) and model.quality is not None and model.quality.rms_relative < _ROUNDING
 
 
 def _waiting(experiment: Experiment, known: Mapping[int, PathModel], options: Options) -> tuple[PathModel, ...]:
