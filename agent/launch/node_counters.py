@@ -93,12 +93,16 @@ class NodeCounters:
         self.counters += self._counted(MEMORY, _memory_events(devices))
 
     def take(self) -> dict[str, float]:
-        """Return the counts since the creation of the object (J or bytes) by name, summed over devices of the node."""
+        """Return the counts since the creation of the object (J or bytes) by name, summed over devices of the node.
+
+        An energy of 0 is left out: some virtual machines offer counters that do not count.
+        """
         result: dict[str, float] = {}
         for counter in self.counters:
             counter.take()
             result[counter.name] = result.get(counter.name, 0.0) + counter.value
-        return {name: round(value, 3) for name, value in sorted(result.items())}
+        counted = {name: round(value, 3) for name, value in sorted(result.items())}
+        return {name: value for name, value in counted.items() if value or not name.startswith(ENERGY)}
 
     def close(self) -> None:
         """Close the events of perf."""
