@@ -7,6 +7,10 @@ import json
 from pathlib import Path
 
 import pytest
+from quipu.agent.compare import differing
+from quipu.agent.compare.causes import PairLines
+from quipu.agent.compare.sides import Pair, Side
+from quipu.agent.merge.experiment import load_experiment
 
 from .conftest import Quipu
 from .runs import write_run
@@ -86,6 +90,23 @@ def test_single_runs_of_different_points_are_compared_with_a_note(quipu_here: Qu
     assert "different configurations" in shown
     assert "too few repetitions" in shown
     assert "bytes_sent" not in shown
+
+
+def test_archives_are_read_once_for_all_differences_of_a_configuration(
+    sides: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = []
+
+    class Lines(PairLines):
+        def __init__(self, pair: Pair, configuration: int) -> None:
+            read.append(configuration)
+            super().__init__(pair, configuration)
+
+    monkeypatch.setattr(differing, "PairLines", Lines)
+    runs = [sides / "a" / f"p=2,n={n}.r1" for n in (32, 64)]
+    before, after = (Side(str(run), load_experiment(run), run) for run in runs)
+    view = differing.difference_view(before, after)
+    assert len(view.effort) > 1 and read == [0]
 
 
 def test_a_baseline_is_a_side_and_other_linker_names_are_matched(quipu_here: Quipu, sides: Path) -> None:
