@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from quipu.modeling.errors import EnvironmentProblem, MeasurementError
 from quipu.mpi_wrap import describe_mpicc, mpi_library
+from quipu.mpi_wrap.build import HAND_WRITTEN
+from quipu.mpi_wrap.library import _new_folder_name, runtime_files
 
 
 def script(folder: Path, name: str, text: str) -> Path:
@@ -43,6 +45,13 @@ def test_processes_that_build_at_once_agree(monkeypatch: pytest.MonkeyPatch, tmp
     assert len(paths) == 1
     assert Path(paths.pop()).is_file()
     assert [path.name for path in (tmp_path / "quipu" / "mpi").glob(".*")] == []
+
+
+def test_the_name_of_a_build_depends_on_the_folders_of_its_sources() -> None:
+    """A folder changes when a file is added to it."""
+    include, runtime = runtime_files()
+    _, inputs = _new_folder_name(describe_mpicc(), include, runtime, "clang-19")
+    assert {include, HAND_WRITTEN, *(path for path in HAND_WRITTEN.iterdir() if path.is_dir())} <= set(inputs)
 
 
 def test_a_cache_that_cannot_be_written_is_replaced(
