@@ -6,27 +6,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from quipu.modeling.analysis import fit_metrics
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region
 from quipu.modeling.metrics import METRICS
 from quipu.modeling.pmnf import Model, NoModel, Options
+from quipu.modeling.process_grid import ProcessGrid
+
+
+def counts_of(
+    points: FloatArray, values: FloatArray, names: Sequence[str], grids: tuple[ProcessGrid, ...] = ()
+) -> Experiment:
+    """Return an experiment with one call path for each of N counts of blocks, means over the ranks.
+
+    points: (C, m); values: (N, C, R).
+    """
+    regions = tuple(Region(f"loops{number}", f"loops{number}") for number in range(len(values)))
+    tree = CallTree(regions, np.arange(len(values)), np.full(len(values), -1))
+    blocks = {"blocks": np.asarray(values, dtype=float)}
+    metrics = {"blocks": METRICS["blocks"]}
+    return Experiment("counts", tuple(names), np.asarray(points, dtype=float), tree, metrics, blocks, grids=grids)
 
 
 def fit_counts(
-    points: FloatArray,
-    values: FloatArray,
-    names: Sequence[str],
-    options: Options = Options(),
-    executed: NDArray[np.bool_] | None = None,
+    points: FloatArray, values: FloatArray, names: Sequence[str], options: Options = Options()
 ) -> list[Model | NoModel]:
-    """Return the models of N counts, means over the ranks. points: (C, m); values: (N, C, R); executed: (N, C)."""
-    points, values = np.asarray(points, dtype=float), np.asarray(values, dtype=float)
-    regions = tuple(Region(f"loops{number}", f"loops{number}") for number in range(len(values)))
-    tree = CallTree(regions, np.arange(len(values)), np.full(len(values), -1))
-    counts = {"blocks": values}
-    if executed is not None:
-        counts["visits"] = np.repeat(executed[:, :, None].astype(float), values.shape[2], axis=2)
-    metrics = {name: METRICS[name] for name in counts}
-    experiment = Experiment("counts", tuple(names), points, tree, metrics, counts, grids=options.grids)
-    return fit_metrics(experiment, ["blocks"], options)["blocks"]
+    """Return the models of N counts. points: (C, m); values: (N, C, R)."""
+    return fit_metrics(counts_of(points, values, names, options.grids), ["blocks"], options)["blocks"]

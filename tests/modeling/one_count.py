@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from quipu.modeling.analysis import analyze
 from quipu.modeling.evaluation import evaluate
-from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region
+from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf import Prediction
 from quipu.modeling.process_grid import ProcessGrid
+
+from .counted import counts_of
 
 BLOCKS = Metric("blocks", "1", "effort")
 
@@ -23,7 +24,5 @@ def predicted(
     grids: tuple[ProcessGrid, ...] = (),
 ) -> Prediction:
     """Return the prediction at a point from counts (C,) or (C, R) at points (C, m)."""
-    tree = CallTree((Region("main", "main"),), np.array([0]), np.array([-1]))
-    values = {"blocks": counts.reshape(1, len(points), -1)}
-    experiment = Experiment("one count", names, points, tree, {"blocks": BLOCKS}, values, grids=grids)
+    experiment = counts_of(points, counts.reshape(1, len(points), -1), names, grids)
     return evaluate(analyze(experiment), dict(zip(names, at, strict=True)), "blocks").exclusive[0]
