@@ -28,7 +28,8 @@ NORMAL = 4.126
 class Row:
     """One call path of one metric: relative error, whether the interval contains the value, and scores.
 
-    share: of the metric; exact: whether the prediction equals the value.
+    share: of the metric; exact: whether the prediction equals the value; unseen: whether no run that the modeler got
+    executed the call path. It is predicted as 0 then.
     """
 
     metric: str
@@ -38,6 +39,7 @@ class Row:
     scatter: float
     share: float
     exact: bool
+    unseen: bool = False
 
 
 def rows_of(experiment: Experiment, target: Target, metric: str, predicted: FloatArray) -> list[Row]:
@@ -67,6 +69,7 @@ def rows_of(experiment: Experiment, target: Target, metric: str, predicted: Floa
                 NORMAL * float(runs.std(ddof=1)) / size if len(runs) > 1 else 0.0,
                 truth / total,
                 abs(value - truth) <= slack,
+                key not in known,
             )
         )
     return rows
@@ -79,6 +82,8 @@ def _finite(values: FloatArray) -> tuple[float, float, float]:
 
 def summary(programs: Sequence[Iterable[Row]]) -> dict[str, float]:
     """Return the figures of the rows of programs: percentages, mean scores; `exact` is the mean over programs.
+
+    `unseen` is the share of rows (%) that no modeler can predict (`Row.unseen`); they count as outside of all bounds.
 
     Of call paths that vary between repetitions of the target: `scatter` is the mean score of the normal distribution
     with the standard deviation of the repetitions, `score_of_varying` the mean score of the predictions.
@@ -94,6 +99,7 @@ def summary(programs: Sequence[Iterable[Row]]) -> dict[str, float]:
         "inside": _percent([row.inside for row in rows]),
         "score": round(float(np.mean([row.score for row in rows])), 3),
         "exact": _percent([share for own in lists for share in exact_shares(own)]),
+        "unseen": _percent([row.unseen for row in rows]),
     }
     varying = [row for row in rows if row.scatter > EXACT]
     if varying:

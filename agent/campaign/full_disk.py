@@ -33,4 +33,5 @@ def _is_full(folder: Path) -> bool:
         found = os.statvfs(folder)
     except OSError:
         return False
-    return found.f_blocks > 0 and found.f_bavail == 0
+    # A read-only file system, such as the image of a container, has no free blocks either.
+    return found.f_blocks > 0 and found.f_bavail == 0 and not found.f_flag & os.ST_RDONLY

@@ -19,7 +19,7 @@ from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
-from quipu.modeling.experiment import CallTree, IntArray
+from quipu.modeling.experiment import IntArray
 from quipu.modeling.metrics import WEIGHTED
 
 from ..archive.run import ClassCounts, CountClass, RunArchive, SourceLine
@@ -27,7 +27,6 @@ from ..profile.counters import CounterEntries, KeptCounters
 from ..profile.ranks import WantsCounters
 from ..profile.reader import ProcessProfile
 from ..source.classes import CountedFunction, SourcePrograms, files_of
-from .unify import unify_trees
 
 Words = NDArray[np.uint64]
 _LARGEST = np.uint64((1 << 63) - 1)
@@ -164,14 +163,6 @@ def joined_classes(parts: Iterable[tuple[ClassCells | None, IntArray]]) -> Class
             moved = cells.moved(paths)
             found = moved if found is None else found.joined(moved)
     return found
-
-
-def places_in(tree: CallTree, own: CallTree) -> IntArray:
-    """Return the index in `tree` of each call path of `own`; -1 for call paths that `tree` does not contain."""
-    whole, (there, here) = unify_trees([tree, own])
-    place = np.full(len(whole), -1, dtype=np.int64)
-    place[there] = np.arange(len(tree))
-    return place[here]
 
 
 def with_classes(archive: RunArchive, cells: ClassCells | None) -> RunArchive:

@@ -16,8 +16,8 @@ from ..archive.metadata import RunMetadata
 from ..archive.read import read_archive
 from ..archive.run import RankStatistics, RunArchive
 from .experiment import StoredRun
-from .rank_times import places_in
 from .shard import THREAD_TIME, THREADS
+from .unify import places_in
 
 _SEPARATING = ("all", "sample")
 

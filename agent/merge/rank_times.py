@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from quipu.modeling.experiment import CallTree, Experiment, FloatArray, IntArray
+from quipu.modeling.experiment import Experiment, FloatArray
 
 from ..archive.read import read_archive
 from .experiment import StoredRun
-from .unify import unify_trees
+from .unify import places_in
 
 
 def times_by_rank(runs: Sequence[StoredRun], experiment: Experiment) -> dict[tuple[float, ...], FloatArray]:
@@ -34,11 +34,3 @@ def times_by_rank(runs: Sequence[StoredRun], experiment: Experiment) -> dict[tup
         np.add.at(seconds, (path[kept], archive.values.rank[kept]), np.nan_to_num(archive.values.metrics["time"][kept]))
         found[point] = seconds
     return found
-
-
-def places_in(tree: CallTree, other: CallTree) -> IntArray:
-    """Return the index in `tree` of each call path of `other`; -1 for call paths that `tree` does not contain."""
-    _, (own, there) = unify_trees([tree, other])
-    place = np.full(int(max(own.max(initial=-1), there.max(initial=-1))) + 1, -1)
-    place[own] = np.arange(len(own))
-    return place[there]

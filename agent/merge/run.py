@@ -31,7 +31,7 @@ from ..launch.raw_folder import LAUNCH_FILE, RawFolder, read_launch, read_raw_fo
 from ..profile.reader import ProcessProfile, ProfileState, read_profile
 from ..source.classes import SourcePrograms
 from .annotations import iterations_of, parameters_of
-from .classes import ClassCells, joined_classes, places_in, with_classes
+from .classes import ClassCells, joined_classes, with_classes
 from .communication import communication_of
 from .concurrency import threads_at_once
 from .counted_run import CountedRun, counted_run
@@ -45,6 +45,7 @@ from .ranks import RankedProcess, assign_ranks, judge
 from .reduced import read_reduced
 from .reduced_run import costs_of_ranks, run_of
 from .shard import Joining, Source, read_classes_of_shard, read_shard, shards_of
+from .unify import places_in
 
 COLUMN_RANKS = 256  # default of `column_ranks_wanted`
 LEFT_OUT = ".left-out-"  # prefix of raw folders with the profiles that were left out of a run; its name follows

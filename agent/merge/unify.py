@@ -71,3 +71,11 @@ def unify(forests: list[Forest], table: RegionTable) -> tuple[CallTree, list[Int
     parent, region = concatenated(pieces, np.int64), concatenated((forest.region for forest in forests), np.int64)
     path, tree_parent, tree_region = unify_nodes(parent, region)
     return CallTree(table.regions, tree_region, tree_parent), [path[begin:end] for begin, end in pairwise(offsets)]
+
+
+def places_in(tree: CallTree, own: CallTree) -> IntArray:
+    """Return the index in `tree` of each call path of `own`; -1 for call paths that `tree` does not contain."""
+    whole, (there, here) = unify_trees([tree, own])
+    place = np.full(len(whole), -1, dtype=np.int64)
+    place[there] = np.arange(len(tree))
+    return place[here]

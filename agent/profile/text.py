@@ -23,7 +23,7 @@ REGION, _ATTRIBUTE, _LOCATION, _REST, _DELAY = (
 )
 _KINDS = {str(LAYOUT.numbers[kind.name]): kind for kind in RegionKind}
 _HOOKS = tuple(str(LAYOUT.numbers[name]) for name in ("HOOKED", "LEFT_OUT", "QUIET", "INLINED"))
-_HOOKED, _LEFT_OUT, _QUIET = _HOOKS[:3]
+_HOOKED, _LEFT_OUT = _HOOKS[:2]
 UNKNOWN_REGION = Region("(unknown region)", "(unknown region)", RegionKind.USER)
 _RECORD = LAYOUT.packed("profile_text")
 _NUMBERS = re.compile(r"(?:[0-9]{1,20} )*[0-9]{1,20}", re.ASCII)
@@ -95,7 +95,7 @@ class ProfileTexts:
     """Collects the text records of a profile.
 
     - regions: by id. left_out: ids of regions that a filter excludes. without_hook: ids of all regions without hooks:
-      excluded, small or inlined ones. called: ids of the small ones.
+      excluded, small or inlined ones.
     - attributes: of the process. location_attributes: by location. locations: names of the threads by location.
     - residuals, delays: see the classes of the records.
     """
@@ -105,7 +105,6 @@ class ProfileTexts:
         self.regions: dict[int, Region] = {}
         self.left_out: set[int] = set()
         self.without_hook: set[int] = set()
-        self.called: set[int] = set()
         self.attributes: dict[str, str] = {}
         self.location_attributes: dict[int, dict[str, str]] = {}
         self.locations: dict[int, str] = {}
@@ -154,8 +153,6 @@ class ProfileTexts:
                 self.left_out.add(number)
             if hook != _HOOKED:
                 self.without_hook.add(number)
-            if hook == _QUIET:
-                self.called.add(number)
             self.regions[number] = Region(name, display or name, _KINDS[region_kind], file, number_of_line)
             return True
         if kind == _ATTRIBUTE and len(fields) == 2 and fields[0]:

@@ -68,10 +68,18 @@ def test_a_full_disk_stops_the_campaign_at_its_first_run(tmp_path: Path, reason:
 
 def test_a_program_that_found_no_room_stops_the_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program may print any message, so the campaign checks the free space of the disk."""
-    monkeypatch.setattr("os.statvfs", lambda folder: SimpleNamespace(f_blocks=9, f_bavail=0))
+    monkeypatch.setattr("os.statvfs", lambda folder: SimpleNamespace(f_blocks=9, f_bavail=0, f_flag=0))
     result = campaign(tmp_path, HEAT, {1: ["heat ended with exit code 1"]})
     assert (len(result.failed), result.not_started) == (1, 7)
     assert result.stopped.startswith(f"stopped: the disk of {tmp_path / 'heat'} is full; free space")
+
+
+def test_a_read_only_file_system_is_not_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The image of a container has no free blocks, whatever happens to the program."""
+    monkeypatch.setattr("os.statvfs", lambda folder: SimpleNamespace(f_blocks=9, f_bavail=0, f_flag=os.ST_RDONLY))
+    errors = {p: [f"heat ended with exit code {n}" for n in range(1, 5)] for p in (1, 2)}
+    result = campaign(tmp_path, HEAT, errors)
+    assert (len(result.failed), result.not_started, result.stopped) == (8, 0, "")
 
 
 def test_a_disk_without_room_for_the_lock_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
