@@ -15,8 +15,8 @@ HEAD = """\
 This page lists the bytes, messages and waiting that Quipu counts for each MPI operation. `python -m quipu.mpi_wrap
 page` writes it from `mpi_wrap/operations.toml`, and a test compares the two.
 
-Most functions of `mpi.h` are regions with visits and time. The operations in the tables below also count bytes and
-messages, except in the section *Visits and time only*. The metric `comm_size` is the number of processes of the
+Most functions of `mpi.h` are regions with visits and time. An operation also counts bytes and messages if a table below
+has a formula or *status* for it. The metric `comm_size` is the number of processes of the
 communicator, window or file.
 
 *Example.* 8 ranks broadcast 1 MB. The root counts 8 MB sent, including its own part, and each rank counts 1 MB
@@ -39,8 +39,8 @@ origin counts, and MPI-IO, which has no other side.
 - **Sessions.** Programs that begin with `MPI_Session_init` count in the same way. Their collective operations have no
   [probe](mpi-waiting.md#collective-operations), the small reduction that measures waiting.
 - **MPICH** does not define the status of `MPI_Isendrecv`. There, this operation counts the size of the receive buffer.
-- **No regions** are functions without a PMPI form or with variable arguments (`MPI_Pcontrol`), conversions of handles
-  (`MPI_Comm_c2f`), and functions that do not return `int` (`MPI_Wtime`).
+- **Functions that are not regions:** functions without a PMPI form, functions with variable arguments (`MPI_Pcontrol`),
+  conversions of handles (`MPI_Comm_c2f`), and functions that do not return `int` (`MPI_Wtime`).
 
 Score-P follows the same rules with three exceptions. It omits the own part of a process with `MPI_IN_PLACE`. For an
 `MPI_Allreduce` of *n* bytes, Score-P counts *size*·*n* bytes sent and *size*·*n* bytes received on each rank; Quipu
@@ -48,11 +48,12 @@ counts *n* and *n*. For scans, the count of Score-P depends on the rank.
 
 ## Columns of the tables
 
-- **bytes sent, bytes received**: formulas. `size` is the number of processes at the other end: of the communicator, or
-  of the remote group. `leaf` means that this process has one part of a rooted operation, and `root_here` that it is the
-  root. *status* means the bytes in the `MPI_Status`. `mpi_wrap/operations.toml` defines all names.
-- **waits for**: the object for which the blocking form may wait. *leaves* means that the root waits for all others.
-  *buffer* means that a long message waits for the receiver.
+- **bytes sent, bytes received**: formulas. `size` is the number of processes of the communicator. For an
+  inter-communicator, it is the size of the remote group. `root_here`: this process is the root. `leaf`: this process
+  sends or receives the part of one process. In an intra-communicator, the root is a leaf, too. *status* means the bytes
+  in the `MPI_Status`. `mpi_wrap/operations.toml` defines all names.
+- **waits for**: what the blocking form may wait for. *leaves*: the root waits for all others. *buffer*: until the
+  message is sent or copied. A long message is sent when the receiver is ready.
 - **model**: the formula of the expected time, a row of `modeling/priors/table.py`.
 
 """
