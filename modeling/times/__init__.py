@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times of computation: known amounts of work times rates that all configurations share."""
+"""Predict times: computation as work × rate, MPI operations as calls, steps, bytes and waiting."""

@@ -3,11 +3,15 @@
 
     time = o · calls + alpha · steps · calls + beta · bytes + omega · computation        (with relative noise)
 
-Calls, steps, bytes and computation are known at every point. The number of steps, and the share of the bytes that is
-moved, are from Table I (de Morais et al.; Hockney 1994 for messages). Ranks wait for each other because their
-computation differs; the waiting is modeled as a share of the computation of the program. All four coefficients are
-positive and have wide log-normal priors. Each coefficient is therefore part of every prediction, even if short runs do
-not show it. The posterior is Gaussian around its maximum (Laplace's approximation).
+- calls: number of calls of the MPI operation.
+- steps: number of consecutive messages in one call. Source: Table I (de Morais et al.; Hockney 1994 for messages).
+- bytes: number of transferred bytes, also from Table I.
+- computation: computation time of the program (seconds) × (1 - 1 / ranks). Ranks wait for each other because their
+  computation differs, so waiting is modeled as a share of the computation.
+
+All four coefficients are positive and have wide log-normal priors. Every prediction therefore contains all four parts,
+even if a part is too small to be visible in short runs. The posterior of the logarithms of the coefficients is
+approximated by a Gaussian around its maximum (Laplace's approximation).
 """
 
 from __future__ import annotations
@@ -25,14 +29,14 @@ from ..priors.table import ANY_DATA, Scale, row_of
 from .rates import NOISES, Floats, medians
 
 _NOISES = (*NOISES[2:], 1.0)
-# Prior medians of the coefficients: seconds per call, seconds per step of a call, seconds per byte, share of the
-# computation. _DEVIATION: prior standard deviation of the logarithm of each.
+# Prior medians of the coefficients: seconds per call, seconds per step, seconds per byte, share of the computation.
+# _DEVIATION: prior standard deviation of the natural logarithm of each coefficient.
 _USUAL = (2e-7, 1e-6, 2e-10, 0.004)
 _DEVIATION = 2.5
 _LACK_OF_FIT = 0.1  # relative error that all repetitions of a configuration share
-_DRIFT = 0.5  # standard deviation of ln time at twice the measured computation, or twice the measured ranks
+_DRIFT = 0.5  # further standard deviation of ln time at twice the measured computation, or at twice the measured ranks
 _UNITS, _SCALES = ("µs · calls", "µs · steps", "ns · bytes", "% · computation"), (1e6, 1e6, 1e9, 100.0)
-_NOTICEABLE = 0.05  # share of the time of a call path; texts omit smaller parts
+_NOTICEABLE = 0.05  # `Transfer.text` omits parts below this share of the time of the call path
 _ROUNDS, _LONGEST_STEP, _SETTLED = 30, 1.0, 1e-3
 
 
@@ -40,9 +44,9 @@ _ROUNDS, _LONGEST_STEP, _SETTLED = 30, 1.0, 1e-3
 class Transfer:
     """The posterior of the coefficients of a call path, for one noise level.
 
-    - ln_weight: logarithm of the evidence, not normalized.
-    - logs, covariance: logarithms of the coefficients, (4,) and (4, 4).
-    - largest: amounts at the configuration with most computation, (4,).
+    - ln_weight: natural logarithm of the evidence, without normalization.
+    - logs: natural logarithms of the coefficients, shape (4,). covariance: their covariance, shape (4, 4).
+    - largest: calls, steps, bytes and computation at the configuration with most computation, shape (4,).
     - ranks: largest measured number of ranks.
     """
 
@@ -53,7 +57,10 @@ class Transfer:
     ranks: float
 
     def at(self, amounts: Floats, ranks: float) -> tuple[float, float]:
-        """Return the mean and the standard deviation of ln time for amounts (4,), at least one above 0."""
+        """Return the mean and the standard deviation of ln time.
+
+        amounts: calls, steps, bytes and computation, shape (4,); at least one must be above 0.
+        """
         parts = np.exp(self.logs) * amounts
         shares = parts / parts.sum()
         computed = float(self.largest[3])
@@ -73,10 +80,13 @@ class Transfer:
 
 
 def transfers(times: Floats, amounts: Floats, ranks: Floats) -> list[Transfer]:
-    """Return the posteriors of the coefficients of a call path, one for each noise level; empty without times.
+    """Return the posteriors of the coefficients of a call path, one for each noise level.
 
-    times: seconds (configurations, repetitions), NaN where not measured; amounts: (configurations, 4): calls, steps,
-    bytes, seconds of computation; ranks: (configurations,).
+    The result is empty if no configuration has both a time and an amount above 0.
+
+    - times: seconds, shape (configurations, repetitions); NaN where not measured.
+    - amounts: calls, steps, bytes and seconds of computation, shape (configurations, 4).
+    - ranks: number of ranks, shape (configurations,).
     """
     there, middle, repeated = medians(times)
     known = amounts[there].any(axis=1)
@@ -87,7 +97,10 @@ def transfers(times: Floats, amounts: Floats, ranks: Floats) -> list[Transfer]:
 
 
 def _fitted(measured: Floats, amounts: Floats, variance: Floats, ranks: float) -> Transfer:
-    """Return the maximum of the posterior (Gauss-Newton method). measured: ln seconds; variance: of `measured`."""
+    """Return the posterior around its maximum, which the Gauss-Newton method finds.
+
+    measured: ln seconds, shape (configurations,). variance: the variance of `measured`, same shape.
+    """
     usual, precision = np.log(_USUAL), np.eye(len(_USUAL)) / _DEVIATION**2
     variance = variance + _LACK_OF_FIT**2
     logs = usual
@@ -108,10 +121,10 @@ def _fitted(measured: Floats, amounts: Floats, variance: Floats, ranks: float) -
 
 
 def table_amounts(tree: CallTree, counts: Mapping[str, Floats], paths: Sequence[int]) -> dict[int, Floats]:
-    """Return the calls, steps and bytes (3, C) of call paths of MPI by Table I.
+    """Return the calls, steps and bytes of MPI call paths at C points by Table I, shape (3, C) for each call path.
 
-    counts: `visits`, `bytes_sent`, `bytes_received` and `comm_size` of all call paths, (N, C). A message takes a step
-    unless there is one process.
+    counts: `visits`, `bytes_sent`, `bytes_received` and `comm_size` of all N call paths, each of shape (N, C). A
+    message takes one step; with one process it takes none.
     """
     visits, sent, received = (counts[name] for name in ("visits", "bytes_sent", "bytes_received"))
     processes = np.maximum(counts["comm_size"], 1.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predict the counts of call paths at a point, by laws of counts or by formulas."""
+"""Predict the counts of call paths at a point, by laws (`modeling/counts`) or by formulas (`modeling/pmnf`)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ UNKNOWN = Prediction(math.nan, math.nan, math.nan, False)
 def predicted_counts(
     counts: CountModels, metric: str, models: Sequence[PathModel], point: Mapping[str, float]
 ) -> tuple[Prediction, ...]:
-    """Return the value of each call path at a point: by its law, or by its model if only the model is exact.
+    """Return the predicted count of each call path at a point.
 
-    point: by parameter, in the order of the models.
+    `by_law` decides whether the law or the model of the call path predicts the count.
+
+    point: the value of each parameter by name, in the order of the parameters of the models.
     """
     place = tuple(point.values())
     return tuple(
@@ -31,9 +33,10 @@ def predicted_counts(
 
 
 def by_law(counts: CountModels, metric: str, path: int, model: Model | NoModel) -> bool:
-    """Return whether the law predicts a count, and not the formula.
+    """Return whether the law of a call path predicts a count; otherwise its formula `model` predicts the count.
 
-    The formula predicts the count if the law is not exact, and the formula reproduces more counts than it has terms.
+    If there is a law, the formula is used under three conditions: the law is not exact, the formula reproduces all
+    counts, and enough different counts confirm the coefficients of the formula (`CountModels.can_confirm`).
     """
     if metric not in counts.metrics:
         return False
@@ -44,13 +47,13 @@ def by_law(counts: CountModels, metric: str, path: int, model: Model | NoModel) 
 
 
 def predicted(model: Model | NoModel, place: tuple[float, ...]) -> Prediction:
-    """Return the prediction of a model. A value below 0 is an error of the fit, and is replaced by 0."""
+    """Return the prediction of a model, with 0 in place of negative values; UNKNOWN without a finite value."""
     if isinstance(model, NoModel):
         return UNKNOWN
     try:
         found = model.predict(place)
     except ModelingError:
         return UNKNOWN
-    if not math.isfinite(found.value):  # at 0, where a logarithm has no value
+    if not math.isfinite(found.value):  # for example log2(n) at n = 0
         return UNKNOWN
     return Prediction(max(found.value, 0.0), max(found.lower, 0.0), max(found.upper, 0.0), found.extrapolates)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predict time at a point: amount of work × time per unit of work.
 
-The laws of counts give the amounts of work, calls and bytes at the point. The measured times determine three things:
-the kind of work that takes the time of computation, its rate as a function of the amount of data and of the ranks that
-share a memory (`rates`), and the time of calls of MPI (`communication`).
+The laws of counts predict the amounts of work, calls and bytes at the point. The measured times determine:
+
+- for computation, the kind of work that the time follows (instructions, or bytes and visits), and the time per unit of
+  this work, as a function of the amount of work and of the number of ranks that share a memory (`rates`),
+- for MPI, the time per call, step and byte, and the waiting (`communication`).
 """
 
 from __future__ import annotations
@@ -32,15 +34,15 @@ from .communication import Transfer, table_amounts, transfers
 from .counted import predicted, predicted_counts
 from .rates import INSTRUCTION, KINDS, NOISES, Rate, Work, rates
 
-_LEAST_SHARE = 5e-4  # share of the time of the program; smaller call paths are not used to estimate the noise
-_ROUNDS = 30  # iterations in which the frequencies of noise levels and kinds converge
-_FEWEST = 3  # configurations that models of time need
+_LEAST_SHARE = 5e-4  # call paths below this share of the time of the program are not used to estimate the noise
+_ROUNDS = 30  # number of iterations of `_how_often`
+_FEWEST = 3  # smallest number of configurations for models of time
 _QUANTILES = np.array([NormalDist().inv_cdf((level + 0.5) / 21) for level in range(21)])
-_RANGE = (0.15, 0.7, 0.15)  # weights of the lower, middle and upper amount of work
+_RANGE = (0.15, 0.7, 0.15)  # weights of the lower end, the value and the upper end of a predicted amount of work
 _LOWEST, _HIGHEST = 0.05, 0.95
 _COUNTED = ("instructions", "visits", "bytes_loaded", "bytes_stored")
 _EXCHANGED = ("visits", "bytes_sent", "bytes_received", "comm_size")
-# Kinds of work, as coefficients of the counts in _COUNTED.
+# The kinds of work: each is a sum of the counts in _COUNTED with these coefficients.
 _BYTES = "bytes"
 _KINDS = {"instructions": (1.0, 1.0, 0.0, 0.0), _BYTES: (0.0, 1.0, 1.0, 1.0)}
 
@@ -49,11 +51,11 @@ _EXPLAINED = "time by instructions and memory"
 
 
 class Explained(Protocol):
-    """Time of the instructions and memory accesses of a call path, computed from a description of the machine."""
+    """The time of the instructions and memory accesses of a call path, computed from a description of the machine."""
 
     @property
     def measured(self) -> FloatArray:
-        """Return the seconds at the configurations, (C,)."""
+        """Return the seconds at the configurations, shape (configurations,)."""
 
     def at(self, point: Mapping[str, float]) -> Prediction:
         """Return the seconds at a point."""
@@ -61,13 +63,16 @@ class Explained(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class TimeModels:
-    """The rates of the call paths of a tree. places: call path in the tree → call path in the runs with times."""
+    """The rates of the call paths of a tree.
+
+    places: for each call path of the tree that the runs with times contain, its number in these runs.
+    """
 
     learned: Rates
     places: Mapping[int, int]
 
     def predict(self, point: Mapping[str, float]) -> dict[int, Prediction]:
-        """Return the time at a point of the call paths that have rates, with the 90 % interval of the posterior."""
+        """Return the times (seconds) of the call paths with rates at a point, with 90 % intervals."""
         known = self.learned.predict(point)
         return {path: known[own] for path, own in self.places.items() if own in known}
 
@@ -85,13 +90,15 @@ class TimeModels:
 
 @dataclass(eq=False)
 class Rates:
-    """The rates of an experiment. They are fitted at the first use.
+    """The rates of an experiment. The first use fits them.
 
-    - experiment: its times are at the same call paths in all runs (`with_times_at_callers`).
-    - formulas: models of the counts, by metric, in the tree of `counts`.
-    - paths: index of each call path in the tree of `counts`, (call paths,).
-    - explained: by call path, the time that a description of the machine explains; it is the work of this call path.
-    - alone: only call paths in `explained` have rates.
+    - experiment: the runs with times, changed by `with_times_at_callers`: a call path has times in all runs or in none.
+    - counts: laws of the counts of all runs.
+    - formulas: by metric, the models of the counts, one per call path of the tree of `counts`.
+    - paths: for each call path of `experiment`, its number in the tree of `counts`, shape (call paths,).
+    - explained: for some call paths, the time that a description of the machine explains. This time takes the place of
+      the work of the call path.
+    - alone: whether only the call paths in `explained` have rates.
     """
 
     experiment: Experiment
@@ -103,7 +110,7 @@ class Rates:
 
     @cached_property
     def rates(self) -> dict[int, list[Rate]]:
-        """Return the posterior of the rate of each call path that computes, if it has one."""
+        """Return the posteriors of the rates of call paths that compute, one for each noise level, work and kind."""
         times, _ = dedicated_times(self.experiment, "time")
         seconds = np.nan_to_num(mean_over_repetitions(times))
         whole = seconds[~self.experiment.tree.start_and_end].sum(axis=0)
@@ -128,9 +135,10 @@ class Rates:
 
     @cached_property
     def transfers(self) -> dict[int, tuple[list[Transfer], list[Transfer]]]:
-        """Return the posteriors of each call path of MPI, for one rank and for several ranks.
+        """Return for each MPI call path two lists of posteriors: for one rank, and for several ranks.
 
-        Empty if at least LEAST_VALUES numbers of ranks were measured: then formulas model how waiting grows with them.
+        The result is empty if LEAST_VALUES or more different numbers of ranks were measured. Formulas then model how
+        the waiting grows with the ranks.
         """
         experiment, ranks = self.experiment, self._ranks
         dedicated = experiment.dedicated
@@ -158,7 +166,7 @@ class Rates:
         return result
 
     def predict(self, point: Mapping[str, float]) -> dict[int, Prediction]:
-        """Return the time of each call path that has rates, at a point."""
+        """Return the time (seconds) of each call path with a rate or with posteriors of MPI at a point."""
         place = [float(point[name]) for name in self.experiment.parameters]
         low, high = self.experiment.points.min(axis=0), self.experiment.points.max(axis=0)
         beyond = bool((np.array(place) < low).any() or (np.array(place) > high).any())
@@ -179,7 +187,7 @@ class Rates:
         return result
 
     def text(self, path: int) -> str:
-        """Return the likeliest rate of a call path as text; "" if it has none."""
+        """Return the likeliest rate of a call path as text, or the likeliest coefficients of MPI; "" without both."""
         if path in self.transfers:
             return max(self.transfers[path][1], key=lambda own: own.ln_weight).text
         if path not in self.rates:
@@ -191,7 +199,10 @@ class Rates:
 
     @cached_property
     def _ranks(self) -> FloatArray:
-        """Return the number of ranks of each configuration: the parameter, or else the largest communicator; (C,)."""
+        """Return the number of ranks of each configuration, shape (configurations,).
+
+        Without a parameter for the number of ranks, it is the size of the largest communicator.
+        """
         experiment = self.experiment
         if self.counts.ranks is not None:
             return np.asarray(experiment.points[:, experiment.parameters.index(self.counts.ranks)])
@@ -205,7 +216,7 @@ class Rates:
 
     @cached_property
     def _computing(self) -> list[int]:
-        """Return the call paths with counted instructions and a separate time."""
+        """Return the call paths with counted instructions and a separate time, except MPI and OpenMP."""
         tree = self.experiment.tree
         counted = np.nan_to_num(self._measured["instructions"]).any(axis=1)
         kinds = (RegionKind.MPI, RegionKind.OPENMP)
@@ -217,7 +228,10 @@ class Rates:
 
     @cached_property
     def _measured(self) -> dict[str, FloatArray]:
-        """Return the counts, added at the call path that contains their time, by name: (call paths, configurations)."""
+        """Return the counts in _COUNTED by name, shape (call paths, configurations).
+
+        The counts of a call path without times are added to the caller that contains its time.
+        """
         known = self.experiment.values
         nothing = np.zeros((len(self.experiment.tree), self.experiment.configurations))
         return {
@@ -244,20 +258,30 @@ class Rates:
         return rates(times, works, self._ranks, bandwidth, noise)
 
     def _amounts(self, point: Mapping[str, float]) -> dict[str, list[tuple[float, float, float]]]:
-        """Return lower, middle and upper amount of each kind of work at a point, by name, per call path."""
+        """Return the predicted amounts of each kind of work at a point, by the name of the kind.
+
+        For each call path: lower end of the interval, value, upper end.
+        """
         rows = np.array([self._at_owners(self._predicted(name, point)) for name in _COUNTED])
         found = {name: np.tensordot(factors, rows, 1) for name, factors in _KINDS.items()}
         return {name: [tuple(row) for row in own.tolist()] for name, own in found.items()}
 
     def _exchanged(self, point: Mapping[str, float]) -> dict[int, FloatArray]:
-        """Return lower, middle and upper calls, steps and bytes (3, 3) at a point of call paths of MPI with rates."""
+        """Return the predicted calls, steps and bytes of the call paths in `transfers` at a point.
+
+        For each call path: shape (3, 3). Rows: calls, steps, bytes. Columns: lower end of the interval, value, upper
+        end.
+        """
         if not self.transfers:
             return {}
         counts = {name: np.nan_to_num(self._predicted(name, point)) for name in _EXCHANGED}
         return table_amounts(self.experiment.tree, counts, list(self.transfers))
 
     def _predicted(self, name: str, point: Mapping[str, float]) -> FloatArray:
-        """Return lower, middle and upper value of a count per call path, (N, 3); 0 where it was not counted."""
+        """Return the lower end, the value and the upper end of the prediction of a count, shape (call paths, 3).
+
+        They are 0 for a metric that was not counted.
+        """
         if name not in self.formulas:
             return np.zeros((len(self.paths), 3))
         wanted = {parameter: float(point[parameter]) for parameter in self.counts.experiment.parameters}
@@ -275,7 +299,7 @@ def _prediction(known: Distribution, beyond: bool) -> Prediction:
 
 
 def _evidence(found: list[Rate]) -> list[float]:
-    """Return the logarithm of the evidence of each kind of rate, summed over the kinds of work."""
+    """Return the natural logarithm of the evidence of each kind of rate; the evidence is a sum over the works."""
     return [
         float(np.logaddexp.reduce([rate.ln_weight for rate in found if rate.kind == kind]))
         for kind in range(len(KINDS))
@@ -283,10 +307,12 @@ def _evidence(found: list[Rate]) -> list[float]:
 
 
 def _how_often(evidence: Sequence[Sequence[Sequence[float]]]) -> NDArray[np.float64]:
-    """Return how often each noise level occurs with each kind of rate; the sum is 1, shape (noises, kinds).
+    """Return the frequency of each pair of noise level and kind of rate, shape (noises, kinds); the sum is 1.
 
-    Empirical Bayes by expectation maximization over the call paths, with one pseudo-observation per noise level, whose
-    kinds occur as in KINDS. evidence: ln evidence of each call path, at each level, of each kind.
+    The method is empirical Bayes by expectation maximization over the call paths. Each noise level has one
+    pseudo-observation, with kinds as frequent as in KINDS.
+
+    evidence: natural logarithm of the evidence by call path, noise level and kind.
     """
     expected = np.tile(KINDS, (len(NOISES), 1))
     result = expected / expected.sum()
@@ -299,7 +325,12 @@ def _how_often(evidence: Sequence[Sequence[Sequence[float]]]) -> NDArray[np.floa
 
 
 def _distribution(found: list[Rate], amounts: Mapping[str, tuple[float, float, float]], ranks: float) -> Distribution:
-    """Return the distribution of the time, over all kinds of work, the interval of each amount, and each rate."""
+    """Return the distribution of the time of a call path that computes (seconds).
+
+    It is a mixture over the rates, and over the lower end, the value and the upper end of the amount of work.
+
+    found: the posteriors of the rate. amounts: by the name of the work, lower end, value and upper end.
+    """
     top = max(rate.ln_weight for rate in found)
     parts = []
     for rate in found:
@@ -316,7 +347,10 @@ def _distribution(found: list[Rate], amounts: Mapping[str, tuple[float, float, f
 
 
 def _of_transfers(found: list[Transfer], exchanged: FloatArray, computed: float, ranks: float) -> Distribution:
-    """Return the distribution of the time of a call path of MPI. exchanged: (3, 3), as in `Rates._exchanged`."""
+    """Return the distribution of the time of an MPI call path (seconds).
+
+    exchanged: shape (3, 3), as returned by `Rates._exchanged`. computed: seconds of computation × (1 - 1 / ranks).
+    """
     top = max(own.ln_weight for own in found)
     parts = []
     for own, (share, column) in product(found, zip(_RANGE, exchanged.T, strict=True)):
@@ -335,13 +369,15 @@ def time_models(
     formulas: Mapping[str, Sequence[PathModel]],
     explained: Mapping[int, Explained] = MappingProxyType({}),
 ) -> TimeModels | None:
-    """Return the models of the times of an experiment; None without counts of loops, or with too few configurations.
+    """Return the models of the times of an experiment.
 
-    Returns None, too, if computation was simulated by effort: its formulas are exact.
+    Returns None without laws of counts, times or instructions, with fewer than three configurations, if the number of
+    threads varies, or if computation was simulated by effort (the formulas of its times are exact). Returns None, too,
+    if loops were not counted and `explained` is empty.
 
     - counts, formulas: laws and models of all runs, including count-only runs.
-    - explained: by call path of the runs with times, the time that a description of the machine explains. Without
-      counts of loops, only these call paths have rates.
+    - explained: for some call paths of the runs with times, the time that a description of the machine explains. If
+      loops were not counted, only these call paths have rates.
     """
     timed = with_times_at_callers(experiment.of_time)
     paths = np.arange(len(timed.tree)) if experiment.timed is None else experiment.timed.paths
@@ -358,6 +394,9 @@ def time_models(
 
 
 def _threads_vary(experiment: Experiment) -> bool:
-    """Return whether the number of threads differs between configurations: threads share the work of a call path."""
+    """Return whether the number of threads differs between configurations.
+
+    Threads share the work of a call path, so the time per unit of work would depend on their number.
+    """
     threads = experiment.values.get("threads")
     return threads is not None and bool(np.ptp(np.nan_to_num(threads).max(axis=(0, 2))) > 0)
