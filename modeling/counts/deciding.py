@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find a further run that distinguishes laws (formulas of one count) that disagree at a target."""
+"""Recommend a further run if the laws (formulas) of a count disagree at a target.
+
+The laws reproduce the measured counts, but predict different counts at the target. The recommended run is a smaller
+configuration at which the laws predict different counts, too.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +21,13 @@ from .program import Model, Program
 
 Point = tuple[float, ...]
 
-_DISAGREE = 0.01  # laws agree if their spread at the target is below this part of the total
-_DECIDES = 0.5  # a run must reduce the spread to this part
-_NEARLY = 0.1  # the run with the least work is recommended, if it leaves at most this part more than the best run
+# Spread: expected distance of the laws from their mean at the target, as a part of the total count.
+_DISAGREE = 0.01  # no run is recommended up to this spread; two laws differ if they differ by more than this part
+_DECIDES = 0.5  # a recommended run reduces the spread to this part or less
+_NEARLY = 0.1  # a run with less work is preferred if it leaves at most this part of the spread more than the best run
 _MOST_WORK = 0.5  # largest work of a run, as a part of the work at the target
-_MOST_VECTORS, _MOST_POINTS = 12, 60  # vectors and candidates of runs that are considered
-_TERMS = 3  # number of terms of a formula that are printed
+_MOST_VECTORS, _MOST_POINTS = 12, 60  # largest number of vectors, and of candidates for the run
+_TERMS = 3  # largest number of terms of a law in the result
 _ROUNDING = 1e-6  # smallest relative difference of counts that a run can distinguish
 
 
@@ -30,11 +35,11 @@ _ROUNDING = 1e-6  # smallest relative difference of counts that a run can distin
 class Deciding:
     """Laws that disagree at a target, and the run that distinguishes them.
 
-    - path: the call path that contributes most to the disagreement.
-    - laws: of its likeliest law, and of the likeliest law that differs from it: count at the target (summed over the
-      ranks), and formula.
+    - path: number of the call path with the largest multiple of the vector whose laws disagree most.
+    - laws: the likeliest law of this vector, and the likeliest law that differs from it at the target. Each is a pair:
+      the count at the target (summed over the ranks), and the formula.
     - apart: expected distance of the laws of all call paths from their mean at the target, as a part of the total.
-    - point: configuration of the run; None if no run with at most half of the work at the target distinguishes them.
+    - point: the recommended configuration; None if no run with at most half of the work at the target is good enough.
     - work: work of the run, as a part of the work at the target; 0 without a run.
     """
 
@@ -55,9 +60,12 @@ def deciding(
 ) -> Deciding | None:
     """Return the run that distinguishes the laws of a metric at a target; None if the laws agree.
 
-    models: of the metric, by call path; work: models of the effort, by call path; points: the measured configurations,
-    shape (configurations, parameters); target: one value per parameter; ranks: index of the parameter that is the
-    number of ranks, None if there is none; written: returns a law under a process grid as a formula.
+    - models: the models of the metric, one per call path.
+    - work: the models of the effort by which the work of a run is measured, one per call path.
+    - points: the measured configurations, shape (configurations, parameters).
+    - target: one value per parameter.
+    - ranks: index of the parameter that is the number of ranks; None if there is none.
+    - written: function that returns a law under a process grid as a formula.
     """
     program = models[0].program
     total = Model.total((1.0, model) for model in models)
@@ -107,8 +115,9 @@ def _width(program: Program, key: bytes, factor: float, target: Point) -> float:
 def _candidates(points: Floats, target: Point, ranks: int | None) -> list[Point]:
     """Return the configurations of possible runs, the smallest first, at most _MOST_POINTS.
 
-    They combine measured values of the parameters with values that continue them up to the target. From the third
-    parameter on (the number of ranks counts first), only the smallest value and the value of the target are used.
+    The values of a parameter are its measured values, and further values up to the value at the target. Only the
+    number of ranks and one other parameter have all these values (without a number of ranks: two parameters). Other
+    parameters have their smallest value and the value at the target.
     """
     columns = []
     for number, wanted in enumerate(target):
@@ -125,7 +134,7 @@ def _candidates(points: Floats, target: Point, ranks: int | None) -> list[Point]
 
 
 def _further(known: Sequence[float], wanted: float) -> list[float]:
-    """Return values above the largest of the `known` ones, each twice the previous one, and `wanted` as the last."""
+    """Return the largest value of `known` times 2, 4, 8 …, as long as it is below `wanted`, and then `wanted`."""
     found, value = [], 2 * known[-1]
     while value < wanted:
         found.append(value)
@@ -134,7 +143,7 @@ def _further(known: Sequence[float], wanted: float) -> list[float]:
 
 
 def _cases(program: Program, key: bytes) -> list[tuple[int, Case]]:
-    """Return the laws of a vector under all process grids, each with the number of its grid. Their weights sum to 1."""
+    """Return the laws of a vector under all process grids, as pairs (number of the grid, law). Weights sum to 1."""
     shares = program.shares(((key, 1.0),))
     total = sum(share for _, share in shares)
     return [
@@ -156,15 +165,16 @@ def _table(
 
 
 def _spread(weights: Floats, values: Floats) -> float:
-    """Return the expected distance of laws from their mean at the last point; arguments as returned by `_table`."""
+    """Return the expected distance of laws from their mean at the last point. Arguments: the results of `_table`."""
     last = values[:, -1]
     return float(weights @ np.abs(last - weights @ last / weights.sum()))
 
 
 def _left(cases: Sequence[tuple[int, Case]], weights: Floats, values: Floats, number: int) -> float:
-    """Return the expected distance of the laws at the last point that would remain after a run at point `number`.
+    """Return the expected distance of the laws at the last point from their mean after a run at point `number`.
 
-    The run leaves the group of laws that predict its count, up to their errors. The result is the sum over groups.
+    The laws form groups that predict equal counts for the run, up to the errors of the laws. The run excludes all
+    groups but one. The result is the sum of the distances within each group.
     """
     noise = np.array([max(case.noise, _ROUNDING) for _, case in cases])
     order = np.argsort(values[:, number], kind="stable")
@@ -177,9 +187,10 @@ def _left(cases: Sequence[tuple[int, Case]], weights: Floats, values: Floats, nu
 def _furthest(
     cases: Sequence[tuple[int, Case]], table: tuple[Floats, Floats], factor: float
 ) -> tuple[tuple[float, tuple[int, Case]], tuple[float, tuple[int, Case]]] | None:
-    """Return the likeliest law and the likeliest law that differs from it at the last point; None without a second.
+    """Return the likeliest law, and the likeliest law that differs from it at the last point.
 
-    Each comes with its count there, times `factor`.
+    Each result is a pair: the count at the last point times `factor`, and the law with the number of its grid. The
+    result is None if no law differs.
     """
     weights, values = table
     last = values[:, -1] * factor
@@ -196,6 +207,6 @@ def _furthest(
 
 
 def _shown(program: Program, law: tuple[int, Case], written: Callable[[Terms, ProcessGrid | None], str]) -> str:
-    """Return the first terms of a law as a formula. law: number of its process grid, and the law."""
+    """Return the first terms of a law as a formula. law: pair (number of the process grid, law)."""
     number, case = law
     return written(case.terms[:_TERMS], program.grids[number].grid) + " + …" * (len(case.terms) > _TERMS)

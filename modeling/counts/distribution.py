@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Represent a predicted count as a discrete distribution, because several laws may explain the measurements."""
+"""Represent a predicted count as a discrete distribution.
+
+Several laws may explain the measured counts, and each law predicts a different value.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,17 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _ATOMS = 64  # largest number of values of a distribution
-_LEVELS = (np.arange(41) + 0.5) / 41  # levels of the quantiles with which sums are computed
+_LEVELS = (np.arange(41) + 0.5) / 41  # levels of the quantiles that `Distribution.together` adds
 _EQUAL = 1e-9  # values count as equal up to this part of the largest magnitude
 
 
 class Distribution:
-    """Values and their weights, which sum to 1; both of shape (atoms,)."""
+    """A discrete distribution: values, shape (atoms,), and their probabilities `weights`, same shape, with sum 1."""
 
     __slots__ = ("values", "weights")
 
     def __init__(self, values: Floats | float, weights: Floats | None = None) -> None:
-        """Create a distribution. weights are scaled to a sum of 1; None: equal weights."""
+        """Create a distribution. weights: any positive numbers, which are scaled to the sum 1; None: equal weights."""
         self.values = np.atleast_1d(np.asarray(values, dtype=np.float64))
         given = np.ones(self.values.size) if weights is None else np.asarray(weights, dtype=np.float64)
         self.weights = given / given.sum()
@@ -55,8 +58,8 @@ class Distribution:
     def together(parts: Iterable[tuple[float, Distribution]]) -> Distribution:
         """Return the distribution of Σ factor · value over pairs (factor, distribution).
 
-        How the values depend on each other is not known. They are assumed to be large together, so quantiles of the
-        same level are added.
+        The dependence of the values on each other is not known. The function assumes full dependence: all values are
+        large together. It therefore adds the quantiles of the same level.
         """
         known = [(factor, part) for factor, part in parts if factor]
         sure = sum(factor * float(part.values[0]) for factor, part in known if part.values.size == 1)
@@ -66,7 +69,7 @@ class Distribution:
     def quantiles(self, shares: Floats) -> Floats:
         """Return the quantiles at these levels (0 to 1); same shape as `shares`.
 
-        A quantile is the smallest value with at least this share of the weight at or below it.
+        The quantile at level q is the smallest value x for which the values up to x have at least the weight q.
         """
         order = np.argsort(self.values, kind="stable")
         reached = np.cumsum(self.weights[order])
@@ -78,9 +81,9 @@ class Distribution:
 
 
 def _merged(values: Floats, weights: Floats) -> Distribution:
-    """Merge equal values. If more than _ATOMS remain, merge neighbours into groups of about equal weight.
+    """Merge equal values. If more than _ATOMS remain, merge neighbouring values into groups of about equal weight.
 
-    The value of a group is its member of the largest weight, not the mean, which no law predicts.
+    The value of a group is its value of the largest weight, because no law predicts the mean of a group.
     """
     order = np.argsort(values, kind="stable")
     values, weights = values[order], weights[order]

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find sums of two or three products that reproduce a vector of counts exactly.
 
-A column holds the values of one product at all configurations. If the counts are v = c·A + d·B with columns A and B,
-and the projections on v are removed from A and B, the remainders have the same or opposite directions. The search for
-two terms is therefore a search for equal directions. Random projections turn each direction into two numbers, so some
-thousand columns are compared by sorting. The search for three terms repeats this after the projection on each likely
-third column has been removed, too. Each sum that is found is verified.
+A column holds the values of one product at all configurations. Let v be the vector of counts, and A and B two columns.
+Remove from A and from B their projection on v. If v = c·A + d·B, the remainders have the same or opposite directions.
+
+- Two terms: the search looks for pairs of columns with equal directions. Two random projections turn each direction
+  into two numbers, so sorting these numbers finds the pairs among thousands of columns.
+- Three terms: for each likely third column, the search removes the projections on this column, too, and repeats the
+  search for pairs.
+
+The search verifies each sum at all configurations.
 """
 
 from __future__ import annotations
@@ -25,23 +29,23 @@ from .laws import ONE, Case, Laws, Place, coefficient_bits, product_text, struct
 from .prices import PRICES
 from .products import WINDOW
 
-# Largest numbers; "cheapest" means with the fewest bits.
-_MOST_FACTORS = 90  # cheapest factors that are combined to terms of two factors
-_MOST_CUBIC = 24  # cheapest factors that are combined to terms of three factors
-_MOST_TERMS = 6000  # cheapest terms
-_MOST_THIRD = 40  # cheapest terms that are tried as third term
-_MOST_OF_THREE = 1200  # cheapest terms in sums of three
-_ALTERNATIVES = 16  # products of a class that become separate laws
-_MOST_TRIED = 5000  # sets with equal directions that are verified
-_COMBINATIONS = 256  # combinations of products of the classes in a sum
-_MOST_SUMS = 60  # sums that get a weight
+# Limits of the search. "Cheapest" means: with the fewest bits.
+_MOST_FACTORS = 90  # number of cheapest factors that products of two factors contain
+_MOST_CUBIC = 24  # number of cheapest factors that products of three factors contain
+_MOST_TERMS = 6000  # number of cheapest terms that are searched
+_MOST_THIRD = 40  # number of cheapest terms that are tried as third term
+_MOST_OF_THREE = 1200  # number of cheapest basic terms that sums of three contain
+_ALTERNATIVES = 16  # number of products of a class that become separate laws
+_MOST_TRIED = 5000  # number of sets with equal directions that are verified
+_COMBINATIONS = 256  # number of combinations of products of the classes in a sum
+_MOST_SUMS = 60  # number of verified sums that are used
 _MOST_LAWS = 400
 _NEGATIVE = 3.0  # bits of a negative coefficient
-_TERM = 2.0  # bits of each further term
+_TERM = 2.0  # bits of each term after the first
 _EXACT = 1e-9  # relative error up to which a sum reproduces the counts
 _ALIKE = 1e-8  # difference up to which directions are equal
-_NEARLY = 1e-6  # relative error up to which a sum may reproduce the counts, before its coefficients are solved
-_FEWEST = {2: 3, 3: 5}  # a sum of 2 (3) terms needs this number of different counts
+_NEARLY = 1e-6  # relative error up to which a sum is a candidate, before least squares determine its coefficients
+_FEWEST = {2: 3, 3: 5}  # smallest number of different counts above 0 for a sum of 2 (3) terms
 _SEED = 2
 
 
@@ -49,9 +53,9 @@ _SEED = 2
 class Term:
     """A class of products that are proportional to each other at all measured configurations.
 
-    column: values of the product with the fewest bits, shape (measured,). bits: -log2 of the sum of the probabilities
-    of the products. alternatives: for each product, bits, factors, and the number by which its values must be
-    multiplied to equal `column`.
+    - column: values of the product with the fewest bits, shape (measured,).
+    - bits: -log2 of the sum of the probabilities of the products.
+    - alternatives: for each product its bits, its factors, and a scale: scale × values of the product = `column`.
     """
 
     column: Floats
@@ -60,9 +64,9 @@ class Term:
 
     @cached_property
     def basic(self) -> bool:
-        """Return whether the first product has only basic factors (`Factor.basic`).
+        """Return whether the first product consists of basic factors only (`Factor.basic`).
 
-        Only such terms are in sums of three, because the other factors are sums of basic ones.
+        Sums of three terms only contain such terms, because every other factor is a sum of basic factors.
         """
         return all(factor.basic for factor in self.alternatives[0][1])
 
@@ -71,8 +75,9 @@ class Term:
 class Terms:
     """The terms under one process grid.
 
-    factors: all factors and conditions of the grammar; hidden: extents that are equal at all measured configurations;
-    dimensions: number of dimensions of the grid; measured: number of configurations.
+    - factors: all factors and conditions of the grammar.
+    - hidden: extents of the grid that are equal at all measured configurations.
+    - dimensions: number of dimensions of the grid. measured: number of measured configurations.
     """
 
     factors: Sequence[Factor]
@@ -126,9 +131,10 @@ class Terms:
         return np.array([term.basic for term in self.every], dtype=bool)
 
     def on(self, support: NDArray[np.bool_]) -> tuple[list[Term], Floats, NDArray[np.bool_]]:
-        """Return the terms that are 0 outside of `support`, the mask (measured,) of counts above 0.
+        """Return the terms that are 0 outside of `support`, their columns, and a mask of the basic terms.
 
-        Also returns their columns (terms, support) and a mask of the basic ones.
+        support: mask (measured,) of the configurations with counts above 0. The columns have the shape (terms,
+        configurations of the support), the mask has the shape (terms,).
         """
         key = support.tobytes()
         if key not in self._tables:
@@ -148,8 +154,9 @@ def _products(factors: Sequence[Factor]) -> Iterator[tuple[Factor, ...]]:
 def exact_sums(counts: Floats, terms: Terms, numbers: Mapping[str, int], unit: float) -> Laws | None:
     """Return the laws that are sums of two or three terms and reproduce the counts; None if there are none.
 
-    counts: shape (measured,). numbers: index of each factor in `Place.values`, by name. unit: greatest common divisor
-    of the counts; a coefficient that is a simple multiple of it has few bits.
+    - counts: shape (measured,).
+    - numbers: index of each factor in `Place.values`, by name.
+    - unit: greatest common divisor of the counts. A coefficient that is a simple multiple of `unit` has few bits.
     """
     support = counts > 0
     chosen, table, basic = terms.on(support)
@@ -197,10 +204,10 @@ def exact_sums(counts: Floats, terms: Terms, numbers: Mapping[str, int], unit: f
 
 
 def _parallel(scaled: Floats, thirds: Floats) -> NDArray[np.int64]:
-    """Return the sets of columns of which a linear combination is the constant 1, as indices (sets, 2 or 3).
+    """Return sets of two or three columns with a linear combination that is 1 everywhere, as indices (sets, 2 or 3).
 
-    scaled: columns divided by the counts, shape (terms, support). thirds: the first columns that may be the third
-    column of a set; if empty, sets have two columns.
+    - scaled: columns divided by the counts, shape (terms, support).
+    - thirds: the first rows of `scaled`, which are tried as third column; if empty, sets have two columns.
     """
     measured = scaled.shape[1]
     left = scaled - scaled.mean(axis=1, keepdims=True)
@@ -227,7 +234,7 @@ def _parallel(scaled: Floats, thirds: Floats) -> NDArray[np.int64]:
     sets = np.concatenate(found)
     sets = sets[np.argsort(sets.sum(axis=1), kind="stable")][:_MOST_TRIED]
     one, two, third = sets.T
-    # Coefficients with which the remainders of the two columns cancel, and then the coefficient of the third column.
+    # With the first two coefficients, the remainders of the two columns cancel. The third coefficient follows.
     solution = np.zeros((len(sets), 3))
     solution[:, 0], solution[:, 1] = 1.0 / turned[one, third], -1.0 / turned[two, third]
     both = solution[:, 0] * share[one, third] + solution[:, 1] * share[two, third]
@@ -236,7 +243,7 @@ def _parallel(scaled: Floats, thirds: Floats) -> NDArray[np.int64]:
     parts = solution[:, :, None] * columns
     with np.errstate(all="ignore"):
         parts = parts / parts.sum(axis=1).mean(axis=1)[:, None, None]
-        # Columns that are proportional to each other have equal directions, too, but their sum is not constant.
+        # Proportional columns have equal directions, too, but no combination of them is constant.
         right = np.abs(parts.sum(axis=1) - 1.0).max(axis=1) <= _NEARLY
     return np.asarray(sets[right][:_MOST_SUMS, : 3 if len(thirds) else 2], dtype=np.int64)
 
@@ -244,9 +251,12 @@ def _parallel(scaled: Floats, thirds: Floats) -> NDArray[np.int64]:
 def _weighed(
     terms: Sequence[Term], table: Floats, unit: float
 ) -> Iterator[tuple[float, tuple[float, ...], tuple[tuple[Factor, ...], ...]]]:
-    """Yield bits, coefficients and products of each law of a sum of terms; nothing if it does not reproduce the counts.
+    """Yield bits, coefficients and products of each law of a sum of terms, if the sum reproduces the counts.
 
-    The laws combine the products of the classes. table: columns divided by the counts, shape (terms, support).
+    Each law contains one product of the class of each term.
+
+    terms: two or three classes of products. table: their columns divided by the counts, shape (terms, support). unit:
+    as in `exact_sums`.
     """
     solution, *_ = np.linalg.lstsq(table.T, np.ones(table.shape[1]), rcond=None)
     shares = np.abs(solution[:, None] * table).max(axis=1)
