@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generate the factors of which laws of counts consist, each as its values at the configurations.
+"""Generate the factors of laws of counts. A factor is a function of the parameters.
 
-A domain with N points in each dimension is divided into P_d parts along dimension d (the extent of the process grid). A
-loop of one rank over its part has a constant number c of further iterations. Summed over the ranks, the number of
-iterations of nested loops is a product of linear forms N + c·P_d, even if the parts are unequal. The first kind of
-factor is therefore a linear form a·N + b·P_d + c. Other kinds are extents of the process grid, pairs of neighbours in
-the grid, logarithms, levels of a multigrid, sizes of the largest part, and powers.
+The most frequent factor is a linear form a·N + b·P_d + c. Its reason: a domain with N points in each dimension is
+divided into P_d parts along dimension d. A loop of one rank over its part makes one iteration for each point, and c
+more. Summed over the ranks, nested loops make Π (N + c·P_d) iterations, even if the parts have different sizes.
+
+Other factors are extents of the process grid (P_d), pairs of neighbours in the grid, logarithms, levels of a multigrid,
+sizes of the largest part, and powers.
 
 The bits of a factor are -log2 of the probability of its kind and its numbers (`prices.py`).
 """
@@ -25,21 +26,21 @@ from .prices import PRICES
 
 Floats = NDArray[np.float64]
 
-_SHIFTS = (-4, -3, -2, -1, 0, 1, 2, 3, 4)  # constants c (or slopes b) of linear forms N + b·P_d + c
-# Further constants of forms N + c without an extent.
+_SHIFTS = (-4, -3, -2, -1, 0, 1, 2, 3, 4)  # constants c of linear forms N + c and N·P_d + c; slopes b of N + b·P_d + c
+# Further constants c of linear forms N + c.
 _FAR_SHIFTS = (-32, -24, -16, -12, -10, -8, -7, -6, -5, 5, 6, 7, 8, 10, 12, 16, 24, 32)
-_PAIRS = ((2, 1), (3, 2))  # (a, b) of a·N - b: points and their neighbours, on one side or both
-_FAR_SLOPES = (-8, -6, -5, 5, 6, 8, 10, 12, 16)  # further slopes b of forms N + b·P_d without constant
-_STEP = 3.0  # bits of the threshold of a condition, unless it distinguishes 1 from larger values
-_BASES = (2, 4, 8, 16)  # bases of logarithms that are rounded
-_CALLS = (3, 5, 6, 7)  # numbers of calls of recursions on halves
-_BLOCKS = (2, 4, 8, 16, 32, 64, 128, 256)  # sizes of blocks
-_FEWEST_LEVELS = 4  # least number of different values of a size N for factors base^N
+_PAIRS = ((2, 1), (3, 2))  # (a, b) of a·N - b: the points of a row and their neighbours on one side, or on both sides
+_FAR_SLOPES = (-8, -6, -5, 5, 6, 8, 10, 12, 16)  # further slopes b of linear forms N + b·P_d
+_STEP = 3.0  # bits of the threshold of a condition, unless the condition distinguishes 1 from larger values
+_BASES = (2, 4, 8, 16)  # bases of rounded logarithms, and of exponentials
+_CALLS = (3, 5, 6, 7)  # values of c in N^log2(c): how often a function calls itself on half of N
+_BLOCKS = (2, 4, 8, 16, 32, 64, 128, 256)  # values of b in N/b, rounded
+_FEWEST_LEVELS = 4  # smallest number of different values of a size N for factors base^N
 _MOST_DOUBLINGS = 60  # largest base-2 logarithm of a factor base^N
 _NONE: frozenset[int] = frozenset()
 _LINEAR = frozenset({"size form", "half form", "divided form", "joined form", "pairs"})
 GRID = frozenset({"extent", "edges", "neighbours", "line", "ring", "sums"})
-"""Kinds of factors that depend on the process grid alone, and count ranks or pairs of ranks."""
+"""Kinds of factors that count ranks or pairs of ranks. They depend on the process grid alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +48,13 @@ class Factor:
     """A function of the parameters.
 
     - name: the factor as text, which `formulas` can parse. bits: -log2 of its prior probability.
-    - values: shape (configurations,).
-    - covers: dimensions of the process grid over which the factor is a sum, because it grows with their extents. A
-      product of loops that all ranks execute has one such factor for each dimension.
-    - basic: whether the factor may be in sums of three products. Forms with a constant, such as N + 2, are not basic,
-      because they are sums of basic factors.
-    - kind, number: the key of its penalty in `PRICES`, and the bits of its numbers.
-    - shape: of a linear form, its text with N and P instead of the names of size and extent; else "".
+    - values: its values at the configurations, shape (configurations,).
+    - covers: the dimensions of the process grid over which the factor is a sum. Such a factor grows with the extents of
+      these dimensions. The count of nested loops that all ranks execute has one such factor for each dimension.
+    - basic: whether the factor may occur in sums of three products. Forms with a constant, such as N + 2, are not
+      basic, because they are sums of basic factors.
+    - kind: the key of its penalty in `PRICES`. number: the bits of the numbers in the factor.
+    - shape: for a linear form, its text with N and P in place of the names of the size and the extent; otherwise "".
     """
 
     name: str
@@ -67,18 +68,18 @@ class Factor:
 
     @property
     def text(self) -> str:
-        """Return the factor as it is written in a formula: n instead of n[px], a size that an extent divides."""
+        """Return the factor as text for formulas. The size n that the extent px divides is n, and not n[px]."""
         return self.name.split("[")[0] if self.kind == "divided size" else self.name
 
 
 @dataclass(frozen=True, eq=False)
 class Axes:
-    """The parameters as columns over configurations: ranks p, extents of a process grid, sizes.
+    """The values of the parameters at the configurations: ranks p, extents of a process grid, sizes.
 
-    - measured: number of configurations that were measured; they come first. Only they determine which factors exist.
-    - ranks: shape (configurations,); 1 if no parameter is the number of ranks.
-    - extents: shape (dimensions, configurations), of the process grid.
-    - sizes: the other parameters, by name.
+    - measured: number of measured configurations, which come first. Only these determine which factors exist.
+    - ranks: the number of ranks, shape (configurations,); 1 if no parameter is the number of ranks.
+    - extents: the extents of the process grid, shape (dimensions, configurations).
+    - sizes: all other parameters by name, each of shape (configurations,).
     """
 
     measured: int
@@ -115,9 +116,10 @@ class Axes:
 
 
 def axes_of(points: Floats, names: Sequence[str], grid: ProcessGrid | None, measured: int) -> Axes:
-    """Return the parameters `names` of points (configurations, parameters) as columns.
+    """Return the parameters of points as `Axes`.
 
-    grid: the process grid; None if no parameter is the number of ranks. measured: see `Axes`.
+    points: shape (configurations, parameters). names: the names of the parameters. grid: the process grid; None if no
+    parameter is the number of ranks. measured: as in `Axes`.
     """
     ranks = grid.parameter if grid is not None else None
     sizes = {name: points[:, column] for column, name in enumerate(names) if name != ranks}
@@ -129,7 +131,7 @@ def axes_of(points: Floats, names: Sequence[str], grid: ProcessGrid | None, meas
 
 
 def _bits_of(*numbers: float) -> float:
-    """Return the bits of small numbers: 0 for 0, otherwise 1 + 1.5·log2|x|."""
+    """Return the sum of the bits of numbers: 0 bits for 0, otherwise 1 + 1.5·log2|x| bits."""
     return sum(1.0 + 1.5 * math.log2(abs(number)) if number else 0.0 for number in numbers)
 
 
@@ -140,9 +142,9 @@ def _factor(
 
 
 def factors_of(axes: Axes) -> list[Factor]:
-    """Return all factors of the grammar over these columns.
+    """Return all factors of the grammar for these parameters, except hidden extents and conditions.
 
-    The probabilities 2^-bits of all but the products in `_lines` sum to 1. Functions without a finite value at a
+    Their probabilities 2^-bits sum to 1; products of `_lines` are not in this sum. Factors without a finite value at a
     measured configuration, such as logarithms of 0, are left out.
     """
     every = [*_of_grid(axes), *_of_sizes(axes)]
@@ -151,15 +153,15 @@ def factors_of(axes: Axes) -> list[Factor]:
 
 
 def normalized(factors: Sequence[Factor]) -> list[Factor]:
-    """Return the factors with bits such that their probabilities 2^-bits sum to 1."""
+    """Return the factors with a constant added to their bits, so that the probabilities 2^-bits sum to 1."""
     total = math.log2(sum(2.0**-factor.bits for factor in factors)) if factors else 0.0
     return [replace(factor, bits=factor.bits + total) for factor in factors]
 
 
 def _lines(axes: Axes, factors: Sequence[Factor]) -> Iterator[Factor]:
-    """Yield the numbers of pairs of neighbouring ranks along one dimension, such as (px - 1)·py.
+    """Yield for each dimension the number of pairs of neighbouring ranks along it, such as (px - 1)·py.
 
-    Their bits are the bits of the product of factors.
+    The bits are the bits of the product of the factors (px - 1) and py.
     """
     named = {factor.name: factor for factor in factors}
     letters = [axes.extent_name(d) for d in range(len(axes.extents))]
@@ -199,18 +201,20 @@ def _of_grid(axes: Axes) -> Iterator[Factor]:
         yield _factor("sums", "sum(pd)", extents.sum(axis=0), every, number=1.0)
         yield _factor("sums", "sum(1 - 1/pd)", (1 - inverse).sum(axis=0))
         yield _factor("neighbours", "p·sum(1 - 1/pd)", p * (1 - inverse).sum(axis=0), every, basic=True)
-        # pairs of neighbours in a periodic grid
+        # pairs of neighbouring ranks in a periodic grid
         yield _factor("ring", "p·sum[pd > 1]", p * (extents > 1).sum(axis=0), every)
         yield _factor("sums", "sum[pd > 1]", (extents > 1).sum(axis=0).astype(np.float64))
-        around = np.prod(3 * extents - 2, axis=0) - p  # pairs of neighbours, including those at edges and corners
+        # pairs of ranks that share a face, an edge or a corner, counted once for each rank of the pair
+        around = np.prod(3 * extents - 2, axis=0) - p
         yield _factor("neighbours", "(prod(3·pd - 2) - p)", around, every, number=1.0, basic=True)
-        owned = np.prod(2 * extents - 1, axis=0) - p  # the same in one direction: the lower rank owns shared points
+        # pairs of ranks (lower, upper), of which the upper rank is next to the lower rank or the same in each dimension
+        owned = np.prod(2 * extents - 1, axis=0) - p
         yield _factor("neighbours", "(prod(2·pd - 1) - p)", owned, every, number=1.0, basic=True)
         if dimensions > 2:
             pairs = sum((extents[a] * extents[b] for a, b in itertools.combinations(range(dimensions), 2)), 0 * p)
             yield _factor("sums", "sum(pd·pe)", pairs, every, number=2.0)
             across = sum((np.prod(np.delete(extents, d, 0) - 1, axis=0) * extents[d] for d in range(dimensions)), 0 * p)
-            # pairs of neighbours that only share an edge
+            # inner edges of the grid; at each edge, two pairs of ranks touch that share no face
             yield _factor("neighbours", "sum((pd - 1)·(pe - 1)·pf)", across, every, number=1.0, basic=True)
 
 
@@ -220,9 +224,10 @@ def hidden_of(axes: Axes) -> list[Factor]:
 
 
 def indicators_of(axes: Axes) -> list[Factor]:
-    """Return conditions as factors of 1 and 0, for code that only some configurations execute.
+    """Return conditions such as [p > 1] as factors: 1 where the condition holds, otherwise 0.
 
-    The thresholds are between neighbouring values of the ranks, extents, sizes, and sizes per rank.
+    They describe code that only some configurations execute. The thresholds are measured values of the ranks, extents,
+    sizes, and sizes per rank.
     """
     found = []
     named = [("p", axes.ranks, "[p]")] if axes.varies(axes.ranks) else []
@@ -249,7 +254,7 @@ def _of_sizes(axes: Axes) -> Iterator[Factor]:
         if not axes.varies(axes.ranks):
             continue
         for d, extent in enumerate(axes.extents):
-            # Also for a hidden dimension, whose factors are proportional to factors without extent: both are possible.
+            # Includes hidden dimensions. The measurements do not distinguish their factors from factors without extent.
             letter = axes.extent_name(d)
             yield from _shaped(_of_parts(name, size, letter, extent, frozenset({d})), name, letter)
         if len(axes.extents) > 1:
@@ -258,14 +263,14 @@ def _of_sizes(axes: Axes) -> Iterator[Factor]:
 
 
 def _shaped(factors: Iterable[Factor], name: str, letter: str = "") -> Iterator[Factor]:
-    """Yield the factors with their shapes. name, letter: of the size and of the extent in the factors."""
+    """Yield the factors with their shapes (`Factor.shape`). name: name of the size. letter: name of the extent."""
     for factor in factors:
         shape = factor.name.replace(letter, "P") if letter else factor.name
         yield replace(factor, shape=shape.replace(name, "N")) if factor.kind in _LINEAR else factor
 
 
 def _of_size(name: str, size: Floats, measured: int) -> Iterator[Factor]:
-    """Yield functions of one size. size: its values (configurations,); measured: number of measured ones."""
+    """Yield functions of one size. size: its values, shape (configurations,); measured: as in `Axes`."""
     yield _factor("size", name, size, basic=True)
     yield _factor("1/size", f"1/{name}", 1 / size)
     for root in (2, 3):
@@ -288,9 +293,9 @@ def _of_size(name: str, size: Floats, measured: int) -> Iterator[Factor]:
 
 
 def _of_parts(name: str, size: Floats, letter: str, extent: Floats, covered: frozenset[int]) -> Iterator[Factor]:
-    """Yield functions of a size and of the extent of the dimension along which it is divided.
+    """Yield functions of a size, and of the extent of one dimension of the process grid that divides the size.
 
-    letter: name of the extent; covered: the dimension.
+    letter: name of the extent. covered: number of the dimension, as a set.
     """
     yield _factor("divided size", f"{name}[{letter}]", size, covered, basic=True)
     for slope, shift in (*itertools.product(_SHIFTS, (0, -1, 1, -2, 2)), *((slope, 0) for slope in _FAR_SLOPES)):
@@ -298,7 +303,7 @@ def _of_parts(name: str, size: Floats, letter: str, extent: Floats, covered: fro
             number = _bits_of(slope) + 2 * _bits_of(shift)
             text = f"({name} {_signed(slope, letter)}{f' {_plus(shift)}' if shift else ''})"
             yield _factor("divided form", text, size + slope * extent + shift, covered, number=number)
-    for shift in _SHIFTS:  # the parameter is the size of the part of a rank
+    for shift in _SHIFTS:  # for a parameter that is the size of the part of one rank
         if shift:
             values = size * extent + shift
             yield _factor("joined form", f"({name}·{letter} {_plus(shift)})", values, covered, number=_bits_of(shift))
@@ -330,7 +335,8 @@ def _logarithms(name: str, size: Floats) -> Iterator[Factor]:
 def _steps(name: str, size: Floats) -> Iterator[Factor]:
     """Yield the rounded logarithm k of a size, and base^k.
 
-    Examples: k passes of a merge sort, k digits of a radix sort; the capacity 2^k of a vector that doubles.
+    Examples of k: the passes of a merge sort, the digits of a radix sort. Example of base^k: the capacity of a vector
+    that doubles when it is full.
     """
     for base in _BASES:
         ratio = np.log2(size) / math.log2(base)
@@ -341,10 +347,10 @@ def _steps(name: str, size: Floats) -> Iterator[Factor]:
 
 
 def exponentials(name: str, size: Floats, measured: int) -> Iterator[Factor]:
-    """Yield base^size, for a size that is a number of doublings, such as levels or the scale of a graph.
+    """Yield base^size, for a size that is itself a logarithm, such as the number of levels or the scale of a graph.
 
-    The measured sizes must be consecutive whole numbers. Otherwise, base^size at the largest size is so much larger
-    than elsewhere that it could explain any deviation there.
+    The measured sizes must be consecutive whole numbers. Otherwise, base^size is much larger at the largest size than
+    at all others, and could explain any deviation there.
     """
     values = np.unique(size[:measured])
     if values.size < _FEWEST_LEVELS or not (np.diff(values) == 1).all():
@@ -358,7 +364,7 @@ def exponentials(name: str, size: Floats, measured: int) -> Iterator[Factor]:
 def _recursions(name: str, size: Floats, measured: int) -> Iterator[Factor]:
     """Yield n^log2(c), the work of a function that calls itself c times on half of n.
 
-    Only if all measured sizes are powers of two times the smallest one.
+    Yields nothing unless each measured size is the smallest size times a power of two.
     """
     doublings = np.log2(size[:measured] / size[:measured].min())
     if not np.array_equal(doublings, np.rint(doublings)):
@@ -368,7 +374,7 @@ def _recursions(name: str, size: Floats, measured: int) -> Iterator[Factor]:
 
 
 def _blocks(name: str, size: Floats, measured: int) -> Iterator[Factor]:
-    """Yield the number of blocks, rounded up or down, for sizes that are not all multiples of the block."""
+    """Yield the number of blocks, rounded up or down, for blocks that do not divide all measured sizes."""
     for block in _BLOCKS:
         for side, number in (("ceil", np.ceil(size / block)), ("floor", np.floor(size / block))):
             if number[:measured].min() > 0 and (number * block != size)[:measured].any():
@@ -376,7 +382,10 @@ def _blocks(name: str, size: Floats, measured: int) -> Iterator[Factor]:
 
 
 def _levels(name: str, size: Floats, measured: int) -> Iterator[Factor]:
-    """Yield sums of (m + c)^k over the levels m = 2^l, ..., size/2, size of a multigrid, if sizes are powers of two."""
+    """Yield sums of (m + c)^k over the levels of a multigrid, if all measured sizes are powers of two.
+
+    The levels have the sizes m = 2^l, …, size/2, size.
+    """
     if size[:measured].min() <= 0:
         return
     top = np.log2(size)

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Explain counts by other counts, such as the work of a solver by its number of iterations.
 
-The number of iterations to a tolerance, of probes of a hash table, or of refined cells follows no law of the sizes. But
-the work per iteration, probe or cell often does. For a count without an exact law, two forms are therefore tried: an
-exact law times another count, and a sum of terms in which some terms are multiplied by another count. If the runs of
-one configuration differ, a sum must reproduce every single run. The resulting law has the error of the other counts.
+The number of iterations to a tolerance, of probes of a hash table, or of refined cells has no exact law. The work per
+iteration, probe or cell often has one. For a count without an exact law, two forms are therefore tried:
+
+- an exact law times another count,
+- a sum of terms, some of them multiplied by another count. If the runs of one configuration differ, the sum must
+  reproduce every single run.
+
+The resulting law has the error of the law of the other count.
 """
 
 from __future__ import annotations
@@ -23,16 +27,16 @@ from .laws import Case, Laws, Place, times
 from .polynomials import Polynomials
 from .sums import Column, sum_laws
 
-EACH = 6.0  # bits for the use of another count
+EACH = 6.0  # penalty for the use of another count (bits)
 _AROUND = 6  # largest number of other counts that are tried
-_TERMS = 60  # terms of sizes and ranks with the fewest bits that are used in sums
-_FACTORS = 12  # the same as factors of another count
+_TERMS = 60  # number of terms of sizes and ranks in sums; those with the fewest bits are used
+_FACTORS = 12  # number of these terms that are also multiplied by another count
 
 
 class Grid(Protocol):
-    """One process grid, and the laws of the vectors of a program under it.
+    """One process grid, and the laws of the vectors of a program under this grid.
 
-    laws: by the key of the vector. columns: possible terms of sums. polynomials: families of terms.
+    laws: the laws by the key of the vector. columns: possible terms of sums. polynomials: possible polynomials.
     """
 
     laws: dict[bytes, Laws]
@@ -41,10 +45,13 @@ class Grid(Protocol):
 
 
 class Exact(Protocol):
-    """A function that finds the laws that reproduce all counts exactly."""
+    """A function that finds exact laws."""
 
     def __call__(self, counts: Floats, unit: float) -> Laws | None:
-        """Return the laws of counts (configurations,); None if there are none. unit: their greatest common divisor."""
+        """Return the laws that reproduce all counts; None if there are none.
+
+        counts: shape (configurations,). unit: their greatest common divisor.
+        """
 
 
 def follow(
@@ -55,19 +62,19 @@ def follow(
     exact: Exact,
     dear: float,
 ) -> None:
-    """Explain vectors by other vectors. Better laws (fewer bits) replace laws in `grid.laws`.
+    """Explain vectors by other vectors. A law with fewer bits replaces the law of the vector in `grid.laws`.
 
-    - distinct: vectors by key, shape (configurations,).
-    - runs: for some vectors, by key, the value of each run, shape (configurations, repetitions); NaN if missing.
-    - around: for some vectors, by key: the vectors of which the vector may be a function, such as visits of callers.
-    - exact: the search for exact laws.
-    - dear: vectors with an exact law of fewer bits than this are left out.
+    - distinct: the vectors by key, each of shape (configurations,).
+    - runs: for some vectors, by key: the value of each run, shape (configurations, repetitions); NaN if missing.
+    - around: for some vectors, by key: the keys of vectors that may explain it, such as visits of callers.
+    - exact: function that finds exact laws.
+    - dear: a vector is left out if it has an exact law with fewer bits than this.
     """
     for key, others in around.items():
         law, counts = grid.laws[key], distinct[key]
         if law.exact and law.bits < dear:
             continue
-        # Only smaller counts explain a count, so that no two counts explain each other.
+        # Only counts with a smaller sum explain a count. Two counts therefore never explain each other.
         fewer = [k for k in others if 0 < distinct[k].sum() < counts.sum()]
         usable = [k for k in fewer if (distinct[k][counts > 0] > 0).all()][:_AROUND]
         for other in usable:
@@ -84,7 +91,10 @@ def follow(
 
 
 def _multiple(each: Laws, other: bytes, grid: Grid, more: float) -> Laws:
-    """Return the laws of a count that is another count times the laws `each`. more: additional bits."""
+    """Return the laws of a count that is the count `other` times a count with the laws `each`.
+
+    more: bits that are added for the use of the other count.
+    """
 
     def predict(place: Place) -> Distribution:
         return grid.laws[other].at(place).times(each.predict(place))
@@ -101,7 +111,7 @@ def _sum(
 ) -> Laws | None:
     """Return the laws that are sums of terms, some of them times another count; None if there are none.
 
-    They must reproduce every run (`_rows`). Without such a sum, a polynomial is tried.
+    The sums reproduce all counts of `_rows`. If there is no such sum, polynomials are tried.
     """
     counts, at, beside = _rows(key, others, distinct, runs)
     own = [replace(column, values=column.values[at]) for column in grid.columns[:_TERMS]]
@@ -126,10 +136,11 @@ def _polynomial(
 def _rows(
     key: bytes, others: Sequence[bytes], distinct: Mapping[bytes, Floats], runs: Mapping[bytes, Floats]
 ) -> tuple[Floats, NDArray[np.int64], dict[bytes, Floats]]:
-    """Return the counts to reproduce, the indices of their configurations, and the other counts, each (rows,).
+    """Return the counts to reproduce, the indices of their configurations, and the other counts by key.
 
-    If the runs of some configuration differ, the rows are all different runs, and other counts without values of single
-    runs are left out. Otherwise the rows are the configurations.
+    Each result has the shape (rows,). The rows are the configurations, and the counts are means over runs. Exception:
+    if runs of one configuration differ, the rows are the different runs. Other counts without values of single runs are
+    then left out.
     """
     configurations = np.arange(len(distinct[key]))
     means = distinct[key], configurations, {other: distinct[other] for other in others}

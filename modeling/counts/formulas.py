@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert the text of laws to terms of models, so that they are printed, compared and stored like all other models.
+"""Convert laws to models, which are printed, compared and stored like all other models.
 
 A law is text in the grammar of `factors.py`, such as 8·(n + 2·px)·(n + 2·py)·[p > 1]. A model is a sum of products of
-powers (pmnf.model). The text is parsed, and products of sums are expanded, so that like terms of several loops of a
-call path are added. Functions that are not powers (largest parts, levels of a multigrid, conditions) become factors of
-the kind `Function`.
+powers (pmnf.model). The conversion parses the text and expands products of sums. Like terms of several loops of a call
+path are then added. Functions that are not powers (largest parts, levels of a multigrid, conditions on sizes) become
+factors with a `Function`.
 """
 
 from __future__ import annotations
@@ -37,17 +37,19 @@ class NotConvertible(Exception):
 
 
 def terms_of_law(text: str, parameters: Sequence[str], grid: ProcessGrid | None) -> tuple[float, tuple[Term, ...]]:
-    """Return the constant and the terms of a product in a law. Raises NotConvertible.
+    """Return the constant and the terms of one product of a law.
 
-    parameters: the names of the parameters of the model. grid: the process grid whose extents the law names; None if
-    the number of ranks does not vary.
+    - parameters: the names of the parameters of the model.
+    - grid: the process grid of the law; None if the number of ranks is no parameter or does not vary.
+
+    Raises NotConvertible.
     """
     return _Parser(parameters, grid).expanded(text)
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """The meaning of the names in an expression: the factor of each name."""
+    """The factor that each name in an expression stands for."""
 
     names: Mapping[str, Factor]
 
@@ -70,11 +72,11 @@ class _Parser:
         self.scope = _Scope(names)
 
     def expanded(self, text: str) -> tuple[float, tuple[Term, ...]]:
-        """Return the constant and the terms of a product; 1 for the product `UNKNOWN`. Raises NotConvertible."""
+        """Return the constant and the terms of a product; the constant 1 for `UNKNOWN`. Raises NotConvertible."""
         if text == UNKNOWN:
             return 1.0, ()
         plain = _LEVELS.sub(lambda own: f"levels({own[1]}, {own[2]}, {own[3].replace(' ', '')}, {own[4]})", text)
-        for name, other in self.taken.items():  # an extent with the name of a parameter is written in parentheses
+        for name, other in self.taken.items():  # if a parameter is named px, the extent is written (px)
             plain = re.sub(rf"(?<!\w)\({name}\)", other, plain)
         for name, other in self.renamed.items():  # a parameter may have the name of a function
             plain = re.sub(rf"(?<!\w){re.escape(name)}(?![\w(\[])", other, plain)
@@ -139,7 +141,7 @@ class _Parser:
         return [_power(inside, Fraction(number).limit_denominator(_LARGEST_POWER))]
 
     def _condition(self, condition: ast.Compare, scope: _Scope) -> Terms:
-        """Return a condition as a sum of terms. For ranks and extents, [x < 2] is 1 - [x > 1]."""
+        """Return a condition as a sum of terms. If x is the number of ranks or an extent, [x < 2] is 1 - [x > 1]."""
         match condition:
             case ast.Compare(left=ast.Name(id=name) as left, ops=[ast.Lt()], comparators=[ast.Constant(value=2)]):
                 if self._is_ranks(scope.names.get(name)):
@@ -185,10 +187,11 @@ class _Parser:
         raise NotConvertible(f"{function}({ast.unparse(argument)})")
 
     def _over_grid(self, function: str, argument: ast.expr, scope: _Scope) -> Terms:
-        """Return a sum or product of `argument` over the dimensions of the grid, or a sum over pairs of dimensions.
+        """Return the sum (`function` is "sum") or the product ("prod") of `argument` over dimensions of the grid.
 
-        pd is the extent of the dimension. With pe, pairs (d, e) are meant; with pf, f is each dimension in turn, and d
-        and e are the others.
+        - If `argument` contains only the extent pd, d is each dimension.
+        - If it contains pd and pe, (d, e) is each pair of dimensions.
+        - If it contains pf, f is each dimension, and d and e are the other two dimensions.
         """
         names = {node.id for node in ast.walk(argument) if isinstance(node, ast.Name)}
         dimensions = range(len(self.extents))
@@ -207,7 +210,7 @@ class _Parser:
 
 
 def per_rank(terms: Iterable[Term], grid: ProcessGrid) -> Terms:
-    """Return terms divided by the number of ranks p, in their shortest form.
+    """Return the terms divided by the number of ranks p, in their shortest form.
 
     The product of all extents is p. In two dimensions, n²·px/p is therefore n²/py, and (px - 1)·py/p is (px - 1)/px.
     """
@@ -279,7 +282,7 @@ def _product(one: Terms, other: Terms) -> Terms:
 
 
 def _power(terms: Terms, exponent: Fraction) -> Term:
-    """Return a power of a sum of terms: as a product if the sum is one product of powers, else as a function."""
+    """Return a power of a sum of terms: a product if the sum is a single product of powers, otherwise a function."""
     if not _is_product(terms):
         return Term(1.0, (_function("power", terms, float(exponent)),))
     (term,) = terms
@@ -288,7 +291,10 @@ def _power(terms: Terms, exponent: Fraction) -> Term:
 
 
 def _logarithm(terms: Terms) -> Terms:
-    """Return log2 of a sum of terms: as a sum of logarithms if it is one product of powers, else as a function."""
+    """Return log2 of a sum of terms.
+
+    The result is a sum of logarithms if the sum is a single product of powers, otherwise a function.
+    """
     if not _is_product(terms) or any(own.function for own in terms[0].factors):
         return [Term(1.0, (_function("log2", terms),))]
     (term,) = terms
@@ -310,10 +316,13 @@ def _function(kind: str, terms: Terms, *numbers: float) -> Factor:
 
 
 def form_of(law: Iterable[tuple[float, str]], names: Sequence[str], grid: ProcessGrid | None, mean: bool) -> Form:
-    """Return the constant and the terms of a law. Raises NotConvertible.
+    """Return the constant and the terms of a law.
 
-    law: coefficients and products; names: of the parameters; grid: as in `terms_of_law`; mean: divide by the number of
-    ranks.
+    - law: pairs (coefficient, product as text).
+    - names: the names of the parameters. grid: as in `terms_of_law`.
+    - mean: whether to divide the law by the number of ranks.
+
+    Raises NotConvertible.
     """
     constant, terms = 0.0, list[Term]()
     for coefficient, product in law:

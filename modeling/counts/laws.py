@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collect the laws (formulas) that explain one count at all configurations, with weights 2^-bits.
+"""Collect the laws (formulas) that explain one vector (one count at all configurations), with weights 2^-bits.
 
 The bits of a law are -log2 of its prior probability, plus the bits of the deviations of the counts from the law.
 """
@@ -22,19 +22,20 @@ from .products import EXACT, WINDOW, FactorClass, Library
 
 ONE = "1"  # the name of the factor 1
 UNKNOWN = "?"  # the product in the terms of a count without a law; its coefficient is the largest count
-NOT_KNOWN = "not known"  # the formula of a count without a law
-_UNKNOWN_CONDITION = 12.0  # bits for counts of 0 that no condition of the grammar explains
+NOT_KNOWN = "not known"  # the text of a count without a law
+_UNKNOWN_CONDITION = 12.0  # penalty (bits) if no condition of the grammar explains where the counts are 0
 _MOST_MEMBERS = 12  # largest number of factors of a class that become separate laws
 _MOST_LAWS = 400
 _MOST_CASES = 24  # largest number of laws that `Laws.each` returns
-# Combinations of one factor per class and hidden factors; smallest number of combinations of classes among them.
+# Largest number of combinations of one factor per class and hidden factors (`_choices`). _FEWEST_CHOICES: smallest
+# limit for the combinations of one factor per class.
 _MOST_CHOICES, _FEWEST_CHOICES = 600, 12
 DENOMINATORS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512, 1024])
 _NO_RATIONAL = 40.0  # bits of a coefficient without a small denominator
 
 
 def product_text(factors: Iterable[Factor]) -> str:
-    """Return a product of factors as text, with powers of equal factors: "(n + 2)^2·p"."""
+    """Return a product of factors as text, such as "(n + 2)^2·p". Equal factors are a power."""
     powers: dict[str, int] = {}
     for factor in factors:
         powers[factor.text] = powers.get(factor.text, 0) + 1
@@ -51,9 +52,10 @@ def structure_bits(factors: Sequence[Factor], dimensions: int) -> float:
 
 
 def distinct(factors: Sequence[Factor]) -> list[Factor]:
-    """Return the factors without linear forms that have the shape of an earlier one, such as n + 2·py after n + 2·px.
+    """Return the factors without linear forms that repeat the shape of an earlier factor.
 
-    Programs usually treat their dimensions alike, so such a repetition has few bits.
+    For example, n + 2·py repeats the shape of n + 2·px. Such a repetition has few bits, because programs usually treat
+    their dimensions alike.
     """
     return [own for k, own in enumerate(factors) if not own.shape or own.shape not in {f.shape for f in factors[:k]}]
 
@@ -63,9 +65,9 @@ def structure(factors: Sequence[Factor], dimensions: int) -> dict[str, int]:
 
     - again: number of linear forms that repeat the shape of another factor.
     - missing: number of dimensions of the grid over which no factor is a sum (`Factor.covers`).
-    - twice: number of further factors for dimensions over which a factor already is a sum.
-    - alone: 1 if no factor is a sum over any dimension.
-    - mixed: 1 if a size is divided along some dimensions, but not along a hidden one.
+    - twice: number of factors after the first that are sums over the same dimension, added over the dimensions.
+    - alone: 1 if no factor is a sum over any dimension of the grid. It takes the place of `missing`.
+    - mixed: 1 if a size is divided along some dimensions, but not along a hidden dimension.
     """
     again = len(factors) - len(distinct(factors))
     covered = [d for factor in factors for d in factor.covers]
@@ -80,9 +82,9 @@ def structure(factors: Sequence[Factor], dimensions: int) -> dict[str, int]:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A configuration at which to predict, under one process grid.
+    """A configuration at which laws predict, under one process grid.
 
-    values: of all factors and terms there, by their numbers (`_Grid.numbers`).
+    values: the values of all factors and terms at the configuration, by their numbers (`_Grid.numbers` in program.py).
     """
 
     values: Floats
@@ -90,15 +92,17 @@ class Place:
 
 Predict = Callable[[Place], Distribution]
 Terms = tuple[tuple[float, str], ...]
-"""Pairs (coefficient, product as text); the text of the product 1 may be ""."""
+"""A law as pairs (coefficient, product as text). The text of the product 1 is "1" or ""."""
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
     """One of the laws that explain a vector.
 
-    weight: posterior probability, up to a common factor. terms: the formula. value: returns the count at a place.
-    noise: relative standard deviation of the counts from the law; 0 if it is exact.
+    - weight: posterior probability, up to a factor that all laws of the vector share.
+    - terms: the law as pairs (coefficient, product as text).
+    - value: function that returns the count at a place.
+    - noise: relative standard deviation of the counts from the law; 0 for an exact law.
     """
 
     weight: float
@@ -121,9 +125,11 @@ class Case:
 class Laws:
     """All laws of one vector.
 
-    bits: -log2 of the sum of their probabilities. terms: of the likeliest law. exact: whether this law reproduces all
-    counts. predict: returns the distribution of the count at a place. noise: as in `Case`. cases: returns the single
-    laws; None if there is only one.
+    - bits: -log2 of the sum of the probabilities of the laws.
+    - terms: the likeliest law, as in `Case`. exact: whether this law reproduces all counts.
+    - predict: function that returns the distribution of the count at a place.
+    - noise: relative standard deviation of the counts from the likeliest law, as in `Case`.
+    - cases: function that returns the single laws; None if there is only one law.
     """
 
     bits: float
@@ -191,7 +197,7 @@ def plus(one: Case, other: Case) -> Case:
 
 
 def formula(terms: Iterable[tuple[float, str]]) -> str:
-    """Return pairs (coefficient, product) as text, with like products added; NOT_KNOWN if a product is UNKNOWN."""
+    """Return the terms of a law as one text, with equal products added; NOT_KNOWN if a product is UNKNOWN."""
     together: dict[str, float] = {}
     for coefficient, product in terms:
         name = "" if product == ONE else product
@@ -203,7 +209,10 @@ def formula(terms: Iterable[tuple[float, str]]) -> str:
 
 
 def mixture(laws: Sequence[Laws], softness: float = 1.0) -> Laws:
-    """Return the laws of several `Laws` of the same vector together, with weights 2^(-bits / softness)."""
+    """Return one `Laws` with the laws of several `Laws` of the same vector.
+
+    Each of the given `Laws` has the weight 2^(-bits / softness).
+    """
     best = min(laws, key=lambda entry: entry.bits)
     if len(laws) == 1:
         return best
@@ -221,9 +230,9 @@ def mixture(laws: Sequence[Laws], softness: float = 1.0) -> Laws:
 
 
 def coefficient_bits(values: Floats, error: float = 1e-9) -> Floats:
-    """Return for each value the bits of the simplest fraction within the relative `error`; same shape.
+    """Return the bits of the fraction with the fewest bits that equals each value within the relative `error`.
 
-    A value without a fraction of small numbers has _NO_RATIONAL bits.
+    The result has the shape of `values`. A value without such a fraction of small numbers has _NO_RATIONAL bits.
     """
     scaled = np.abs(values)[..., None] * DENOMINATORS
     near = np.rint(scaled)
@@ -243,10 +252,13 @@ def exact_laws(
 ) -> Laws | None:
     """Return the laws that are products of factors and reproduce the counts; None if there are none.
 
-    counts: shape (measured,). library: the factors, for the support of the counts. indicators: conditions, for counts
-    that are 0 at some configurations. dimensions: number of dimensions of the process grid. hidden: extents that are
-    equal at all measured configurations. numbers: index of each factor in `Place.values`, by name. unit: greatest
-    common divisor of the counts; a coefficient that is a simple multiple of it has few bits.
+    - counts: shape (measured,).
+    - library: the classes of factors for the support of the counts (the configurations where they are not 0).
+    - indicators: conditions such as [p > 1], for counts that are 0 at some configurations.
+    - dimensions: number of dimensions of the process grid.
+    - hidden: extents of the grid that are equal at all measured configurations.
+    - numbers: index of each factor in `Place.values`, by name.
+    - unit: greatest common divisor of the counts. A coefficient that is a simple multiple of `unit` has few bits.
     """
     structure: list[float] = []
     laws: list[tuple[float, tuple[Factor, ...]]] = []
@@ -292,9 +304,9 @@ def exact_laws(
 def alternatives(
     counts: Floats, library: Library, indicators: Sequence[Factor], hidden: Sequence[Factor]
 ) -> Iterator[tuple[float, tuple[Factor, ...], float]]:
-    """Yield the products that reproduce the counts: coefficient, factors, and additional bits.
+    """Yield the products that reproduce the counts, each as coefficient, factors, and additional bits.
 
-    Arguments as in `exact_laws`.
+    The arguments are those of `exact_laws`.
     """
     support = library.support
     one = np.ones(support.size)
@@ -308,9 +320,9 @@ def alternatives(
 
 
 def _choices(classes: tuple[FactorClass, ...], hidden: Sequence[Factor]) -> list[tuple[Factor, ...]]:
-    """Return combinations of one factor of each class, each with up to two hidden factors.
+    """Return combinations of one factor of each class, each with none, one or two hidden factors.
 
-    Hidden factors are constant at all measured configurations, so the counts do not exclude them.
+    Hidden factors are constant at all configurations where the count is not 0, so the counts do not exclude them.
     """
     members = [entry.members[:_MOST_MEMBERS] for entry in classes]
     plain = sorted(itertools.islice(itertools.product(*members), 4096), key=lambda chosen: sum(m.bits for m in chosen))
@@ -324,9 +336,12 @@ def _conditions(
 ) -> list[tuple[tuple[Factor, ...], float]]:
     """Return the conditions that make a product 0 where the count is 0, each as factors and additional bits.
 
-    column: values of the product; support: where the count is not 0; fitting: conditions that hold exactly there. If
-    the product is 0 elsewhere anyway, no condition is needed. If no condition fits, the law has _UNKNOWN_CONDITION bits
-    more.
+    The product needs no condition if it is 0 there without one. If no condition fits, the result is one entry without
+    factors and with _UNKNOWN_CONDITION bits.
+
+    - column: values of the product, shape (measured,).
+    - support: mask (measured,) of the configurations where the count is not 0.
+    - fitting: the conditions that hold at exactly these configurations.
     """
     empty = ~support
     if not empty.any() or np.abs(column[empty]).max() <= EXACT * float(column[support].max()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert laws of counts to models, with their alternatives, uncertainty and notes."""
+"""Convert laws of counts to models (`pmnf.model.Model`), with alternatives, covariance and notes."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ from .formulas import Form, NotConvertible, form_of
 from .predictions import CountModels
 from .unvaried import EXPONENT_DEVIATION, directions
 
-_LEAST_WEIGHT = 0.01  # alternatives of smaller weight are left out
+_LEAST_WEIGHT = 0.01  # laws with a smaller weight are no alternatives of the model
 _NEVER_EXECUTED = "measured, but executed in no configuration"
 
 
 def models_of(counts: CountModels, metric: str) -> list[Model | NoModel]:
-    """Return the model of a metric for each call path; NoModel if it was not measured, or cannot be modeled.
+    """Return the model of a metric for each call path; NoModel if the metric was not measured or cannot be modeled.
 
-    The model is the law whose value at twice the largest parameters is the median of all laws; the other laws are its
-    alternatives. Values are combined over the ranks as in the experiment (mean or sum).
+    Each law predicts a value at twice the largest measured value of each parameter. The model is the law whose value is
+    the weighted median; the other laws are its alternatives. Models describe the mean or the sum over the ranks, as the
+    values of the experiment do.
     """
     experiment, converter = counts.experiment, _Converter(counts)
     values = experiment.values[metric]
@@ -47,7 +48,7 @@ def models_of(counts: CountModels, metric: str) -> list[Model | NoModel]:
 
 
 class _Converter:
-    """Converts laws of counts to models; equal laws are converted only once."""
+    """Converts laws of counts to models. It converts equal laws only once."""
 
     def __init__(self, counts: CountModels) -> None:
         self.names, self.points = tuple(counts.experiment.parameters), counts.experiment.points
@@ -58,8 +59,8 @@ class _Converter:
     def model(self, laws: program.Model, values: Floats, executed: NDArray[np.bool_]) -> Model | NoModel:
         """Return the model of the laws of a call path.
 
-        values: (C, R), its values at C configurations with up to R repetitions, NaN if missing; executed: (C,), whether
-        the call path was executed there.
+        values: the values of the call path at C configurations with up to R repetitions, shape (C, R); NaN if missing.
+        executed: mask (C,) of the configurations at which the call path was executed.
         """
         measured = np.asarray(np.isfinite(values).any(axis=1), dtype=bool)
         if not measured.any():
@@ -125,9 +126,10 @@ class _Converter:
 def _notes(
     names: tuple[str, ...], points: Floats, values: Floats, measured: NDArray[np.bool_], executed: NDArray[np.bool_]
 ) -> tuple[str, ...]:
-    """Return notes on the questions that the measured points (C, m) and values (C, R) do not answer.
+    """Return notes on effects that the measurements do not determine, and on counts that vary between runs.
 
-    measured, executed: (C,), where the call path was measured, and executed.
+    points: shape (C, m). values: shape (C, R). measured, executed: masks (C,) of the configurations at which the call
+    path was measured and executed.
     """
     used = points[measured & executed]
     notes = [*not_executed(names, points, measured & ~executed)]
@@ -153,10 +155,11 @@ def _grid_notes(form: Form, grid: ProcessGrid | None) -> tuple[str, ...]:
 
 
 def _covariance(whole: Form, parts: Iterable[tuple[float, Form]], points: Floats) -> tuple[tuple[float, ...], ...]:
-    """Return the covariance of the coefficients of a sum (`Model.covariance`); () if the sum is exact.
+    """Return the covariance of the coefficients of a sum of laws (`Model.covariance`); () if all entries are 0.
 
-    parts: for each vector in the sum, the relative error, which all its terms share, and its constant and terms. If
-    there are directions of the parameters in which no configuration changed (unvaried.py), rows for exponents follow.
+    parts: for each vector in the sum, the relative error of its law, and the constant and the terms of its law. All
+    terms of a law have the same error. If there are directions of the parameters in which no configuration changed
+    (unvaried.py), the covariance has further rows and columns for the exponents.
     """
     place = {term.shape: row for row, term in enumerate(whole[1], 1)}
     width, parameters = len(place) + 1, points.shape[1]
