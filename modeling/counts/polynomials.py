@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find polynomials that reproduce all counts.
 
-A call path contains many loops, so the sum of their laws has more terms than a search for sums can find. But the
-possible terms are known: nested loops over the parts of a domain of N points per dimension make, summed over the ranks,
-Π (N + c·P_d) = Σ c^b · N^(D-b) · e_b iterations. D is the number of dimensions of the process grid, P_d are its
-extents, and e_b is the elementary symmetric function of the extents: the sum of all products of b of them. All
-coefficients of the family are solved at once.
+A call path may contain many loops. The sum of their laws then has more terms than a search for sums can find. However,
+the possible terms are known. Nested loops over the parts of a domain with N points per dimension make, summed over the
+ranks, this number of iterations:
+
+    Π (N + c·P_d) = Σ c^b · N^(D-b) · e_b
+
+D is the number of dimensions of the process grid, and P_d are its extents. e_b is the elementary symmetric function of
+the extents: the sum of all products of b different extents. The terms N^(D-b) · e_b are a family of terms. One system
+of equations determines all coefficients of a family.
 """
 
 from __future__ import annotations
@@ -28,12 +32,12 @@ _MONOMIAL = 4.0  # bits of a term
 _NEGATIVE = 3.0  # bits of a negative coefficient
 _EXACT = 1e-9  # relative error up to which a polynomial reproduces the counts
 _DEPENDENT = 1e-7  # terms are linearly dependent if their smallest relative singular value is below this
-_SIMPLE = 1e-5  # a coefficient is replaced by a fraction within this error, if the fractions reproduce the counts
-_SPARE = 2  # there must be this many different counts more than coefficients
+_SIMPLE = 1e-5  # relative error up to which a coefficient is replaced by a fraction
+_SPARE = 2  # the number of different counts must exceed the number of coefficients by at least this
 
 
 def monomials_of(axes: Axes) -> dict[tuple[tuple[int, ...], int], Factor]:
-    """Return the terms of all families, each by its key: powers of the sizes, and index b of the symmetric function."""
+    """Return the terms of all families by their keys: the powers of the sizes, and the index b of e_b."""
     one = np.ones_like(axes.ranks)
     sizes = axes.usable_sizes
     symmetric = _symmetric(axes)
@@ -52,7 +56,7 @@ def monomials_of(axes: Axes) -> dict[tuple[tuple[int, ...], int], Factor]:
 
 
 def _degrees(axes: Axes) -> list[int]:
-    """Return the degrees of polynomials in the sizes with at most `_MOST_TERMS` terms."""
+    """Return the degrees for which a polynomial in the sizes has at most `_MOST_TERMS` terms."""
     sizes = len(axes.usable_sizes)
     return [degree for degree in _DEGREES if sizes and math.comb(sizes + degree, degree) <= _MOST_TERMS]
 
@@ -70,7 +74,7 @@ def _symmetric(axes: Axes) -> list[tuple[str, Floats]]:
 
 @dataclass(eq=False)
 class Polynomials:
-    """The families of terms under one process grid.
+    """The families of terms of polynomials under one process grid.
 
     axes: the parameters at the measured configurations. numbers: index of each term in `Place.values`, by name.
     """
@@ -83,9 +87,9 @@ class Polynomials:
     def families(self) -> Iterator[list[Factor]]:
         """Yield the families of terms that the measured values of the parameters can confirm.
 
-        A family with k powers of a size, or k functions of the ranks, needs k + 1 different values of the parameter.
-        Loops over a common domain need no further numbers of ranks, because the power of the size determines the
-        function of the ranks.
+        A family with k powers of a size needs k + 1 different values of the size. A family with k functions of the
+        ranks needs k + 1 different numbers of ranks, unless the power of the size determines the function of the ranks
+        (loops over a domain that the ranks share).
         """
         terms = monomials_of(self.axes)
         last = len(_symmetric(self.axes)) - 1
@@ -102,10 +106,10 @@ class Polynomials:
                     yield list(small.values())
 
     def find(self, counts: Floats, unit: float) -> Laws | None:
-        """Return the law that is a polynomial and reproduces the counts (measured,); None if there is none.
+        """Return the polynomial that reproduces the counts as a law; None if there is none, or if a count is 0.
 
-        Counts that are 0 somewhere have none. unit: greatest common divisor of the counts; a coefficient that is a
-        simple multiple of it has few bits.
+        counts: shape (measured,). unit: greatest common divisor of the counts. A coefficient that is a simple multiple
+        of `unit` has few bits.
         """
         if not counts.all():
             return None
@@ -119,8 +123,9 @@ class Polynomials:
     def find_with(self, counts: Floats, at: Integers, other: Floats, law: Callable[[], Laws]) -> Laws | None:
         """Return laws of the form polynomial + polynomial · other count; None if none reproduces the counts.
 
-        counts, other: shape (rows,); at: (rows,), the indices of their configurations; law: returns the laws of the
-        other count.
+        - counts, other: the count to explain and the other count, shape (rows,).
+        - at: the index of the configuration of each row, shape (rows,).
+        - law: function that returns the laws of the other count.
         """
         if not counts.all():
             return None
@@ -134,9 +139,9 @@ class Polynomials:
         return None
 
     def _usable(self, most: int) -> list[tuple[list[Factor], Floats]]:
-        """Return the families of at most `most` linearly independent terms, smallest first.
+        """Return the families of two to `most` terms that are linearly independent, smallest first.
 
-        Each comes with an orthonormal basis (configurations, terms) of its columns.
+        Each family is a pair: its terms, and an orthonormal basis of their columns, shape (configurations, terms).
         """
         if most not in self._bases:
             found = []
@@ -176,10 +181,11 @@ class Polynomials:
 
 
 def _solved(counts: Floats, columns: Floats, unit: float) -> Floats | None:
-    """Return coefficients (terms,), simple fractions, with which the columns reproduce the counts; None without any.
+    """Return the coefficients with which a sum of columns reproduces the counts, shape (terms,); None without any.
 
-    columns: shape (terms, rows). unit: the coefficients may also be simple fractions times this number. They are 0 for
-    terms that are not needed.
+    The coefficients are simple fractions, or simple fractions times `unit`. Unnecessary terms have the coefficient 0.
+
+    columns: shape (terms, rows).
     """
     table = (columns / counts).T
     solution, *_ = np.linalg.lstsq(table, np.ones(len(counts)), rcond=None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predict the counts of an experiment (effort and communication) for each call path, by the laws of its vectors."""
+"""Predict the counts (effort and communication) of each call path of an experiment from the laws of its vectors."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ from .program import Model, fit
 from .unvaried import EXPONENT_DEVIATION, distance
 from .vectors import Vectors, vectors_of
 
-_FEWEST = 3  # least number of configurations
+_FEWEST = 3  # smallest number of configurations for models of counts
 _LOWEST, _MIDDLE, _HIGHEST = 0.05, 0.5, 0.95  # levels of quantiles
-_NORMAL = 1.645  # the 90 % interval of a normal distribution ends at this number of standard deviations
-_WORK = ("instructions", "blocks", "visits")  # metrics of the work of a run; the first available one is used
+_NORMAL = 1.645  # half-width of the 90 % interval of a normal distribution (standard deviations)
+_WORK = ("instructions", "blocks", "visits")  # metrics of the work of a run; the first that was measured is used
 
 
 @dataclass(frozen=True, eq=False)
 class Loop:
     """A class of basic blocks of a call path that are executed equally often, such as a loop body.
 
-    path: number of the call path. place: where it is in the source. each: value of the metric per execution. model: of
-    the number of executions, summed over the ranks.
+    - path: number of the call path. place: place of the class in the source.
+    - each: value of the metric per execution.
+    - model: the model of the number of executions, summed over the ranks.
     """
 
     path: int
@@ -45,7 +46,7 @@ class Loop:
 
 @dataclass(eq=False)
 class CountModels:
-    """The models of all counts of an experiment. The first access fits all of them together.
+    """The models of all counts of an experiment. The first access to a model fits all models.
 
     ranks: name of the parameter that is the number of ranks; None if there is none, or if it does not vary.
     """
@@ -67,7 +68,7 @@ class CountModels:
 
     @cached_property
     def _found(self) -> list[Model]:
-        """Return the models of all vectors. Vectors that were measured at equal configurations are fitted together."""
+        """Return the models of all vectors. Vectors with the same measured configurations are fitted together."""
         vectors, found = self._vectors, dict[int, Model]()
         groups: dict[bytes, list[int]] = {}
         for number in range(len(vectors.counts)):
@@ -81,7 +82,7 @@ class CountModels:
         """Return the models of the vectors with these numbers, which were measured at the same configurations."""
         experiment, vectors = self.experiment, self._vectors
         there = vectors.measured.get(numbers[0], np.ones(len(experiment.points), dtype=bool))
-        if not there.any():  # nothing was measured: any configurations do
+        if not there.any():  # a vector without measurements is 0 everywhere, so all configurations can be used
             there = ~there
         place = {number: row for row, number in enumerate(numbers)}
         return fit(
@@ -96,7 +97,7 @@ class CountModels:
 
     @cached_property
     def models(self) -> dict[str, list[Model]]:
-        """Return for each metric the models of all call paths. They model sums over the ranks."""
+        """Return by metric the models of the sums over the ranks, one per call path."""
         found = self._found
         if not found:
             return {name: [] for name in self.metrics}
@@ -113,9 +114,9 @@ class CountModels:
         return self._vectors.unusable[metric].get(path)
 
     def loops(self, metric: str) -> list[Loop]:
-        """Return the loops that contribute to a metric; [] if classes of blocks are not known.
+        """Return the loops that contribute to a metric; [] if the classes of basic blocks were not counted.
 
-        Loops of a call path at the same line with the same law are merged.
+        Loops of one call path with the same place and the same law are merged.
         """
         classes = self._vectors.classes
         if classes is None or metric not in classes.effort:
@@ -132,8 +133,9 @@ class CountModels:
     def predict(self, point: Mapping[str, float], metric: str) -> tuple[Prediction, ...]:
         """Return the prediction of a metric for each call path, combined over ranks as in the experiment.
 
-        The value is the median of the laws, and the interval contains 90 % of their weight. The interval is wider if
-        the point differs from the measured ones in a direction in which no configuration changed (unvaried.py).
+        The value is the weighted median of the laws, and the interval contains 90 % of their weight. The interval is
+        wider if the point differs from the measured points in a direction in which no configuration changed
+        (unvaried.py).
         """
         place = [float(point[name]) for name in self.experiment.parameters]
         share = 1.0 / float(self._ranks_of(np.array([place]))[0])
@@ -148,9 +150,9 @@ class CountModels:
         return tuple(result)
 
     def deciding(self, point: Mapping[str, float], metric: str) -> Deciding | None:
-        """Return the run that distinguishes the laws of a metric that disagree at a point; None if they agree.
+        """Return the run that distinguishes the laws of a metric that disagree at a point; None if the laws agree.
 
-        Counts of the laws are combined over ranks as in the experiment.
+        The counts of the laws in the result are combined over ranks as in the experiment.
         """
         names = list(self.experiment.parameters)
         place = tuple(float(point[name]) for name in names)
@@ -168,9 +170,10 @@ class CountModels:
         return self.models[metric][path].exact
 
     def can_confirm(self, metric: str, path: int, terms: int) -> bool:
-        """Return whether a law of `terms` terms for a call path is confirmed by at least one count.
+        """Return whether enough counts of a call path confirm a formula with `terms` coefficients.
 
-        A sum needs more different counts than its coefficients (terms and constant).
+        terms: number of terms, plus 1 for a constant. A formula with two or more coefficients needs at least two more
+        different counts above 0 than coefficients. A formula with one coefficient is always confirmed.
         """
         values = mean_over_repetitions(self.experiment.values[metric][path])
         return terms < 2 or np.unique(values[values > 0]).size > terms + 1
@@ -182,13 +185,13 @@ class CountModels:
 
     @property
     def per_rank(self) -> bool:
-        """Return whether values are means over a varying number of ranks, so that laws are divided by this number."""
+        """Return whether the values are means over a varying number of ranks. Laws are then divided by this number."""
         return self.experiment.over_ranks == "mean" and self.ranks is not None
 
     def _written(self, law: Terms, grid: ProcessGrid | None) -> str:
         """Return a law as a formula, divided by the number of ranks if the values are means.
 
-        If models cannot contain the law, the formula is that of the sum over the ranks.
+        If a model cannot contain the law, the formula describes the sum over the ranks instead.
         """
         try:
             return plain(*form_of(law, self.experiment.parameters, grid, self.per_rank))
@@ -196,14 +199,14 @@ class CountModels:
             return formula(law)
 
     def _ranks_of(self, points: FloatArray) -> FloatArray:
-        """Return for each point the ratio of the sum over the ranks to the value in the experiment."""
+        """Return for each point the factor from the value in the experiment to the sum over the ranks."""
         if self.ranks is None or not self.per_rank:
             return np.ones(len(points))
         return np.asarray(points[:, list(self.experiment.parameters).index(self.ranks)], dtype=np.float64)
 
 
 def _whole(count: float) -> float:
-    """Return a count, rounded if it is a whole number up to rounding errors; NaN if it is not finite."""
+    """Return a count without the rounding error of a whole number; NaN if the count is not finite."""
     if not math.isfinite(count):
         return math.nan
     near = round(count)
@@ -213,8 +216,8 @@ def _whole(count: float) -> float:
 def count_models(experiment: Experiment) -> CountModels | None:
     """Return the models of the counts of an experiment.
 
-    None if values are maxima over the ranks, with fewer than _FEWEST configurations, for parameters that are not
-    positive, or without counts.
+    Returns None if the values are maxima over the ranks, if there are fewer than _FEWEST configurations or no counts,
+    or if a parameter has a value of 0 or less.
     """
     positive = bool((experiment.points > 0).all())
     if experiment.over_ranks == "max" or experiment.configurations < _FEWEST or not positive:

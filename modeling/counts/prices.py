@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Define the penalties of the parts of a law, in bits.
+"""Define the penalty (bits) of each kind of factor and of each property of a product.
 
-N is a size, P_d the extent of the process grid in dimension d, p the number of ranks; a, b, c, k are small numbers.
-Numbers in a factor have additional bits (`factors._bits_of`).
+N is a size, P_d is the extent of the process grid in dimension d, and p is the number of ranks. a, b, c, k are small
+numbers; they have additional bits (`factors._bits_of`).
 """
 
 from __future__ import annotations
 
 PRICES = {
     "size": 2.6,  # N
-    "divided size": 3.5,  # N, of which the ranks along dimension d have parts
+    "divided size": 3.5,  # N, divided into parts along dimension d
     "size form": 2.4,  # N + c
     "divided form": 4.8,  # N + b·P_d + c
-    "joined form": 6.6,  # N·P_d + c, if N is the size of the part of a rank
+    "joined form": 6.6,  # N·P_d + c; N is the size of the part of one rank
     "half form": 8.0,  # N + c/2
-    "pairs": 6.0,  # 3·N - 2: points and their neighbours
+    "pairs": 6.0,  # 3·N - 2 or 2·N - 1: the points of a row and their neighbours
     "power form": 7.0,  # N^k + c
     "size root": 7.0,  # N^(1/k)
     "1/size": 9.0,
@@ -24,7 +24,7 @@ PRICES = {
     "exponential": 12.0,  # 2^N
     "recursion": 12.0,  # N^log2(c)
     "blocks": 16.0,  # N/b, rounded to a whole number
-    "levels": 7.0,  # sum over the levels of a multigrid
+    "levels": 7.0,  # sum of (m + c)^k over the levels of a multigrid
     "part": 7.8,  # size of the largest (or smallest) part: N/P_d, rounded
     "part logarithm": 6.0,  # log2(N/p)
     "extent": 0.5,  # P_d or p
@@ -44,12 +44,12 @@ PRICES = {
     "[extent]": 4.4,  # a condition on P_d
     "[size]": 6.0,  # a condition on N
     "number": 0.5,  # for each bit of a number in a factor
-    # The following apply to products (`laws.structure_bits`).
-    "again": 1.0,  # a linear form that repeats another one, for another size or dimension
+    # Penalties of products (`laws.structure_bits`):
+    "again": 1.0,  # a linear form that repeats an earlier linear form, for another size or dimension
     "factor": 0.5,  # for each factor of a product
     "coefficient": 0.5,  # for each bit of a coefficient
     "missing": 2.8,  # a dimension of the grid over which no factor is a sum
-    "mixed": 3.0,  # a size that is divided along one dimension, but not along a hidden one
-    "twice": 2.5,  # a dimension of the grid over which several factors are sums
-    "alone": 2.7,  # no factor is a sum over a dimension, so the work of the program does not grow with the ranks
+    "mixed": 3.0,  # a size that is divided along one dimension, but not along a hidden dimension
+    "twice": 2.5,  # each factor after the first that is a sum over the same dimension of the grid
+    "alone": 2.7,  # no factor is a sum over any dimension: the sum over the ranks does not grow with their number
 }

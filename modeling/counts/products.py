@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find products of factors that reproduce a vector (one count at all configurations) exactly.
 
-The logarithm of a product is the sum of the logarithms of its factors. The logarithms of a factor at all
-configurations, minus their mean, are projected on one random direction. This turns each factor into one number, on
-which constant coefficients have no effect. A product of factors is proportional to the counts only if the sum of their
-numbers equals the number of the counts. Products of two factors are therefore found by a binary search in the sorted
-sums of all pairs, products of four by one such search for each pair of further factors. Any functions and any set of
-configurations are possible. Each product that is found is verified.
+The logarithm of a product is the sum of the logarithms of its factors. The search takes the logarithms of a factor at
+all configurations, subtracts their mean, and projects them on one random direction. The result is one number for each
+factor. A constant coefficient does not change this number. The counts have such a number, too. A product can only be
+proportional to the counts if the sum of the numbers of its factors equals the number of the counts.
 
-Factors that are proportional to each other at all configurations where the count is not 0 (the support) form one class.
-The counts do not determine which member of a class is correct, so predictions keep all members.
+- One factor: comparison with the number of each factor.
+- Two factors: a binary search in the sorted sums of all pairs of numbers.
+- Three factors: one such search for each third factor.
+- Four factors: one such search for each pair of further factors.
+
+The search verifies each product at all configurations where the count is not 0 (the support).
+
+Factors that are proportional to each other on the support form one class. The counts do not determine which factor of
+a class is correct, so predictions keep all factors of the class.
 """
 
 from __future__ import annotations
@@ -25,10 +30,10 @@ from numpy.typing import NDArray
 from .factors import GRID, Factor, Floats
 
 EXACT = 1e-10  # relative error up to which a law reproduces counts
-WINDOW = 20.0  # alternatives with so many bits more than the best one are left out
+WINDOW = 20.0  # laws with more bits than the best law plus this number are left out
 _TOLERANCE = 1e-10  # difference up to which projections are equal
 _SEED = 1
-_MOST_FACTORS = 220  # number of classes with the fewest bits that are in products of two and more factors
+_MOST_FACTORS = 220  # number of classes in products of two and more factors; those with the fewest bits are used
 _MOST_UNSEEN = 8
 _MOST_FOUND = 40  # largest number of products
 
@@ -39,8 +44,9 @@ Integers = NDArray[np.int64]
 class FactorClass:
     """A class of factors that are proportional to each other on the support.
 
-    members: fewest bits first; column: values of the first member on the support; bits: -log2 of the sum of the
-    probabilities of the members.
+    - column: values of the first member on the support, shape (support,).
+    - members: the factors, fewest bits first.
+    - bits: -log2 of the sum of the probabilities of the members.
     """
 
     column: Floats
@@ -50,23 +56,26 @@ class FactorClass:
 
 @dataclass(eq=False)
 class Library:
-    """The classes of factors on one support: a mask (measured,) of the configurations where a count is not 0."""
+    """The classes of factors on one support.
+
+    factors: all factors of the grammar. support: mask (measured,) of the configurations where a count is not 0.
+    """
 
     factors: Sequence[Factor]
     support: NDArray[np.bool_]
 
     @cached_property
     def projection(self) -> Floats:
-        """Return the random direction, shape (support,); the sum of its components is 0."""
+        """Return the random direction, shape (support,). Its components have the sum 0, which removes the mean."""
         count = int(self.support.sum())
         weights = np.random.default_rng(_SEED).normal(size=self.support.size)[:count]
         return np.asarray(weights - weights.mean(), dtype=np.float64)
 
     @cached_property
     def unseen(self) -> tuple[Factor, ...]:
-        """Return functions of the process grid that are constant on the support but not everywhere, fewest bits first.
+        """Return functions of the process grid that are constant on the support but not elsewhere, fewest bits first.
 
-        They may be factors of a law, too, because the counts do not exclude them.
+        A law may contain them, because the counts do not exclude them.
         """
         found = [
             factor
@@ -109,9 +118,9 @@ class Library:
 
     @cached_property
     def pairs(self) -> tuple[Floats, Integers, Integers]:
-        """Return the sums of the projections of all pairs of classes, ascending, and the numbers of the two classes.
+        """Return the sums of the projections of all pairs of classes, ascending, and the numbers of both classes.
 
-        Both may be the same class.
+        A class also forms a pair with itself.
         """
         few = min(len(self.classes), _MOST_FACTORS)
         first, second = np.triu_indices(few)
@@ -122,7 +131,8 @@ class Library:
     def find(self, counts: Floats) -> list[tuple[FactorClass, ...]]:
         """Return the products of classes that are proportional to the counts (support,), fewest bits first.
 
-        Constant counts have the empty product only. Products of four classes are searched if fewer give none.
+        The result for constant counts is the product of no classes. Products of four classes are only searched if no
+        product of fewer classes was found.
         """
         if np.ptp(counts) <= EXACT * counts.max():
             return [()]

@@ -2,8 +2,8 @@
 """Model all counts of a program together.
 
 A vector is one count of a call path at all configurations, summed over the ranks. Vectors that are equal up to a factor
-are modeled once. All vectors share one process grid. Which grid the program uses is usually not known, so several grids
-have weights (posterior probabilities).
+are modeled once. All vectors depend on the same process grid. The grid of a program is usually not known. Several grids
+therefore have weights (posterior probabilities).
 """
 
 from __future__ import annotations
@@ -30,20 +30,22 @@ from .products import WINDOW, Library
 from .sums import Column, columns_of, sum_laws, terms_of
 
 DIMENSIONS = (1, 2, 3)
-_PRIOR = {1: 0.0, 2: 1.0, 3: 1.0}  # prior bits in favour of grids, by number of dimensions
+_PRIOR = {1: 0.0, 2: 1.0, 3: 1.0}  # prior bits in favour of a grid, by its number of dimensions
 _RULE = "balanced"
 _KNOWN = 20.0  # bits in favour of a grid that the program created or the user declared
-_LIKELY = 2.0  # bits in favour of grids that fit the messages, if several numbers of dimensions do
+_LIKELY = 2.0  # bits in favour of any other known grid, such as a grid that fits the messages
 _POWERS = 5.0  # bits in favour of 2 (3) dimensions if all numbers of ranks are squares (cubes)
-_SHARE = 0.3  # weight of the evidence of one vector for a grid, because the vectors of a program are dependent
-_FREE = 8.0  # a grid with so many bits more than the best one for some vector gets a smaller weight in its sums
-_ALIKE = 3.0  # smaller differences of bits between grids are no evidence
-_TURNED = 2.0  # bits against grids with ascending extents, such as 2x3, and px1 for prime p
+_SHARE = 0.3  # weight of the evidence of one vector for a grid; it is below 1 because vectors are not independent
+# If a vector has this many bits more under a grid than under its best grid, sums with this vector give the grid a
+# smaller weight.
+_FREE = 8.0
+_ALIKE = 3.0  # smaller differences of bits between grids are no evidence for a grid
+_TURNED = 2.0  # bits against a grid with ascending extents, such as 2x3, and px1 for prime p
 _MOST_BITS = 60.0  # exact laws with fewer bits are tried as terms of sums
-_CHEAP = 12.0  # if a product has fewer bits, no exact sums are tried
+_CHEAP = 12.0  # if products explain a vector with fewer bits, no exact sums are searched
 _DEAR = 45.0  # exact laws with more bits compete with sums
-_LAWLESS = 16.0  # additional bits of counts that are described without a law
-_LARGEST = 2.0**53  # largest exact count
+_LAWLESS = 16.0  # additional bits of a vector that no law describes
+_LARGEST = 2.0**53  # largest count that a floating-point number represents exactly
 _SPREADS = (0.0, -0.25, -0.5, -0.75)  # powers of the mean to which relative standard errors may be proportional
 _MOST_CASES = 20  # largest number of laws of a sum of vectors under one grid (`Model.cases`)
 _EXPLAINED = 160  # largest number of vectors with exact laws that are tried as terms of sums
@@ -51,7 +53,7 @@ _EXPLAINED = 160  # largest number of vectors with exact laws that are tried as 
 
 @dataclass(frozen=True, eq=False)
 class Alternative:
-    """One law of a sum of vectors under one process grid, with its weight. parts: the law of each vector."""
+    """One law of a sum of vectors under one process grid. weight: its weight. parts: the law of each vector."""
 
     weight: float
     grid: ProcessGrid | None
@@ -70,13 +72,13 @@ class _Ordered:
         self.reached = np.cumsum([case.weight for case in order])
 
     def at(self, share: float) -> Case:
-        """Return the law at which the sum of the weights reaches `share`."""
+        """Return the first law for which the sum of the weights up to this law reaches `share`."""
         return self.cases[min(int(np.searchsorted(self.reached, share)), len(self.cases) - 1)]
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The model of a count: Σ factor · vector. parts: pairs (key of the vector, factor)."""
+    """The model of a count, which is a sum Σ factor · vector. parts: pairs (key of the vector, factor)."""
 
     program: Program
     parts: tuple[tuple[bytes, float], ...]
@@ -97,7 +99,7 @@ class Model:
 
     @property
     def known(self) -> bool:
-        """Return whether all vectors have a law; the counts of vectors without one are only guessed."""
+        """Return whether all vectors have a law. A vector without a law has only a guessed prediction."""
         return all(product != UNKNOWN for _, product in self.terms)
 
     @property
@@ -108,9 +110,10 @@ class Model:
     def cases(self, point: Sequence[float]) -> list[Alternative]:
         """Return laws of the sum whose values at a point are the quantiles of the prediction there.
 
-        How the laws of different vectors depend on each other is not known. Each law of the sum therefore consists of
-        the laws that are the same quantile of each vector, as `Distribution.together` does with values. point: one
-        value per parameter.
+        The dependence between the laws of different vectors is not known. Each law of the sum therefore combines the
+        laws at the same quantile of each vector, as `Distribution.together` combines values.
+
+        point: one value per parameter.
         """
         found = []
         for number, share in self.program.shares(self.parts):
@@ -132,7 +135,7 @@ class Model:
 
     @staticmethod
     def total(parts: Iterable[tuple[float, Model]]) -> Model:
-        """Return the sum of multiples of one or more models of one program."""
+        """Return the sum of factor · model over pairs (factor, model). All models belong to one program."""
         found: dict[bytes, float] = {}
         for factor, model in parts:
             program = model.program
@@ -143,10 +146,13 @@ class Model:
 
 @dataclass(eq=False)
 class _Grid:
-    """One process grid, and the laws of the vectors of a program under it.
+    """One process grid, and the laws of the vectors of a program under this grid.
 
-    points: (configurations, parameters), measured. names: of the parameters. grid: None if no parameter is the number
-    of ranks. numbers: index of each factor and term in `Place.values`, by name. laws: by key of the vector.
+    - points: the measured configurations, shape (configurations, parameters). names: the names of the parameters.
+    - grid: the process grid; None if no parameter is the number of ranks.
+    - numbers: index of each factor and term in `Place.values`, by name.
+    - columns: possible terms of sums with errors. libraries: classes of factors, by support.
+    - laws: the laws of each vector, by its key.
     """
 
     points: Floats
@@ -163,7 +169,7 @@ class _Grid:
     def __post_init__(self) -> None:
         measured = len(self.points)
         self.axes = axes_of(self.points, self.names, self.grid, measured)
-        with np.errstate(all="ignore"):  # functions without a finite value at a configuration are left out
+        with np.errstate(all="ignore"):  # factors without a finite value at a measured configuration are left out
             self.factors, self.hidden = factors_of(self.axes), hidden_of(self.axes)
             self.indicators, terms = indicators_of(self.axes), terms_of(self.axes)
             monomials = monomials_of(self.axes).values()
@@ -177,12 +183,12 @@ class _Grid:
 
     @property
     def visible(self) -> bytes:
-        """Return a key of the extents that vary over the measured configurations."""
+        """Return a key of the extents that vary over the measured configurations, to compare grids."""
         extents = self.axes.extents
         return np.array([extent for extent in extents if self.axes.varies(extent)]).tobytes()
 
     def library(self, support: NDArray[np.bool_]) -> Library:
-        """Return the classes of factors for counts that are not 0 in the mask `support` (configurations,)."""
+        """Return the classes of factors for a support: a mask (configurations,) of where the count is not 0."""
         key = support.tobytes()
         if key not in self.libraries:
             self.libraries[key] = Library(self.factors, support)
@@ -209,9 +215,9 @@ class _Grid:
 
 @dataclass(eq=False)
 class Program:
-    """The laws of all counts of a program, by the number of the process grid.
+    """The laws of all counts of a program.
 
-    weights: the posterior probabilities of the grids.
+    grids: the possible process grids with their laws, by number. weights: the posterior probabilities of the grids.
     """
 
     grids: Mapping[int, _Grid]
@@ -235,10 +241,10 @@ class Program:
         return self.grids[max(self.shares(parts), key=lambda entry: entry[1])[0]]
 
     def shares(self, parts: Sequence[tuple[bytes, float]]) -> list[tuple[int, float]]:
-        """Return the numbers of the grids with their weights for a sum of vectors; small weights are left out.
+        """Return pairs (number of the grid, weight) for a sum of vectors, without grids of very small weight.
 
-        The weights come from the program, but are smaller for a grid under which a vector of the sum has many more bits
-        than under its best grid. They do not sum to 1.
+        The weight of a grid is its posterior probability, reduced if a vector of the sum has many more bits under this
+        grid than under the best grid of the vector. The weights do not sum to 1.
         """
         against = dict.fromkeys(self.grids, 0.0)
         for key, _ in parts:
@@ -262,11 +268,11 @@ def fit(
 ) -> list[Model]:
     """Return the model of each vector.
 
-    - points: shape (configurations, parameters), positive. names: of the parameters.
-    - vectors: counts summed over the ranks, shape (configurations,).
+    - points: the configurations, shape (configurations, parameters), all above 0. names: the names of the parameters.
+    - vectors: counts summed over the ranks, each of shape (configurations,).
     - ranks: name of the parameter that is the number of ranks; None if there is none.
     - known: possible process grids, likeliest first.
-    - within: for each vector, the indices of vectors of which it may be a function, such as visits of the callers.
+    - within: for each vector, the indices of vectors that may explain it, such as the visits of callers.
     - runs: for some vectors, by index: the value of each run, shape (configurations, repetitions); NaN if missing.
     """
     points = np.asarray(points, dtype=np.float64)
@@ -296,9 +302,9 @@ def fit(
 
 
 def _primitive(vector: Floats) -> tuple[Floats, float]:
-    """Return the vector divided by the greatest common divisor of its counts, and the divisor.
+    """Return the vector divided by the greatest common divisor of its counts, and this divisor.
 
-    The divisor is 1 if the counts are no integers, too large to be exact, or all 0.
+    The divisor is 1 if a count is no integer or is above _LARGEST, or if all counts are 0.
     """
     whole = np.rint(vector)
     if not whole.any() or np.abs(vector - whole).max() > 1e-6 or whole.max() > _LARGEST:
@@ -308,11 +314,12 @@ def _primitive(vector: Floats) -> tuple[Floats, float]:
 
 
 def _standard_errors(runs: Floats) -> Floats | None:
-    """Return the relative standard errors of the means of configurations, shape (configurations,).
+    """Return the relative standard errors of the means over runs, shape (configurations,); None if no runs differ.
 
-    None if no repetitions differ. The errors are assumed to be proportional to a power of the mean; the power of
-    _SPREADS with the largest likelihood is used. Power 0 is a constant relative error, -1/2 is that of counts of
-    independent random events. runs: shape (configurations, repetitions), NaN if missing.
+    The errors are proportional to a power of the mean: the power in _SPREADS with the largest likelihood. Power 0 is a
+    constant relative error. Power -1/2 is the error of counts of independent random events.
+
+    runs: the value of each run, shape (configurations, repetitions); NaN if missing.
     """
     number = np.isfinite(runs).sum(axis=1)
     mean = np.nansum(runs, axis=1) / np.maximum(number, 1)
@@ -333,13 +340,15 @@ def _standard_errors(runs: Floats) -> Floats | None:
 def _laws(counts: Floats, grid: _Grid, unit: float, errors: Floats | None) -> Laws:
     """Return the laws of one vector under one grid.
 
-    unit: greatest common divisor of the counts; errors: relative standard errors, None if they are unknown.
+    counts: the vector, shape (configurations,). unit: greatest common divisor of the counts. errors: relative standard
+    errors of the counts, same shape; None if they are unknown.
     """
     if not counts.any():
         return Laws(1.0, (), True, lambda place: Distribution(0.0))
     raw = float(np.log2(1.0 + counts).sum())
     exact = _exact(grid, counts, unit)
-    # The bits of the counts if each is written as a number. A common divisor of all counts is no evidence for a law.
+    # The bits of a description without a law, which lists all counts. The counts are divided by their common divisor,
+    # because the divisor is no evidence for a law.
     alone = float(np.log2(1.0 + counts / unit).sum()) + _LAWLESS
     if exact is not None and exact.bits < min(alone - WINDOW / 2, max(_DEAR, 0.3 * raw)):
         return exact
@@ -357,7 +366,7 @@ def _laws(counts: Floats, grid: _Grid, unit: float, errors: Floats | None) -> La
 
 
 def _exact(grid: _Grid, counts: Floats, unit: float) -> Laws | None:
-    """Return the laws that reproduce all counts: products of factors, and sums of products."""
+    """Return the exact laws of a vector: products of factors, sums of products and polynomials; None without any."""
     library = grid.library(counts > 0)
     found = exact_laws(counts, library, grid.indicators, grid.dimensions, grid.hidden, grid.numbers, unit)
     if found is not None and found.bits < _CHEAP:
@@ -372,9 +381,9 @@ def _bits(laws: Laws) -> float:
 
 
 def _conditional(counts: Floats, grid: _Grid, errors: Floats | None) -> Laws | None:
-    """Return laws of the form sum · condition, such as [p > 1], for code that only some configurations execute.
+    """Return laws of the form sum · condition, for code that only some configurations execute.
 
-    None if no count is 0, or no condition fits.
+    An example of a condition is [p > 1]. Returns None if no count is 0, or if no condition or no sum fits.
     """
     support = counts > 0
     fitting = [c for c in grid.indicators if not c.values[~support].any() and c.values[support].all()]
@@ -416,7 +425,7 @@ def _unknown(counts: Floats, raw: float) -> Laws:
 
 
 def _combine(distinct: Mapping[bytes, Floats], grid: _Grid) -> None:
-    """Replace laws in `grid.laws` by exact sums of other vectors that have exact laws, if such a sum has fewer bits."""
+    """Replace laws in `grid.laws` by exact sums of vectors with exact laws, if such a sum has fewer bits."""
     explained = sorted(
         (key for key, law in grid.laws.items() if law.exact and law.bits < _MOST_BITS and distinct[key].any()),
         key=lambda key: grid.laws[key].bits,
@@ -440,10 +449,11 @@ def _combine(distinct: Mapping[bytes, Floats], grid: _Grid) -> None:
 def _candidates(
     points: Floats, names: Sequence[str], ranks: str | None, known: Sequence[ProcessGrid]
 ) -> list[tuple[ProcessGrid | None, float]]:
-    """Return the possible process grids of a program, with the prior bits in favour of each.
+    """Return the possible process grids of a program as pairs (grid, prior bits in favour of the grid).
 
-    ranks: name of the parameter that is the number of ranks, None if there is none; the only grid is then None. known:
-    grids that the program created, the user declared, or the messages fit.
+    - ranks: name of the parameter that is the number of ranks. Without this name, the only grid is None. If the number
+      of ranks does not vary, the only grid has one dimension.
+    - known: grids that the program created, that the user declared, or that fit the messages.
     """
     if ranks is None:
         return [(None, 0.0)]
@@ -467,10 +477,12 @@ def _candidates(
 
 
 def _turned(grid: ProcessGrid, ranks: Floats) -> str | None:
-    """Return the rule of grids with ascending extents, such as 2x3, and px1 for prime p.
+    """Return the rule of grids with ascending extents, such as 2x3, except px1 for prime p.
 
-    Some programs divide the longer side of a domain until each part is at most as wide as high, which gives such grids.
-    None if `grid` gives the same grids at all measured numbers of ranks, up to the order of the dimensions.
+    Some programs create such grids: they divide the longer side of a domain until each part is at most as wide as high.
+
+    Returns None if no measured number of ranks is prime, if the rule of `grid` is not "balanced", or if `grid` has the
+    same extents at all measured numbers of ranks. The order of the dimensions does not matter.
     """
     numbers = sorted({int(p) for p in ranks.tolist() if float(p).is_integer()})
     primes = [p for p in numbers if p > 1 and all(p % d for d in range(2, math.isqrt(p) + 1))]
@@ -482,12 +494,12 @@ def _turned(grid: ProcessGrid, ranks: Floats) -> str | None:
 
 
 def _weights(grids: Mapping[int, _Grid], distinct: Mapping[bytes, Floats], prior: Sequence[float]) -> dict[int, float]:
-    """Return the posterior probabilities of the grids by their numbers. prior: bits in favour of each."""
+    """Return the posterior probabilities of the grids by number. prior: bits in favour of each grid."""
     score = dict(enumerate(prior))
     seen = {number: grid.visible for number, grid in grids.items()}
     for key in distinct:
         bits = {number: grid.laws[key].bits for number, grid in grids.items()}
-        # If grids have the same varying extents at all measured configurations, only exact laws distinguish them.
+        # Only exact laws distinguish grids whose varying extents are equal at all measured configurations.
         for number, grid in grids.items():
             if not grid.laws[key].exact:
                 bits[number] = min(bits[other] for other in grids if seen[other] == seen[number])

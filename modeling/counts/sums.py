@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find sums of one to three terms with an estimated relative error, for counts that no single product explains.
+"""Find sums of one to three terms with an estimated relative error, for counts without a short exact law.
 
 A term is a product of a function of the sizes and a function of the ranks, or another count of the same program that
-has a law. The errors of all pairs of terms are computed at once from their inner products. A third term is added to the
-best pairs. Column: the values of a term at the measured configurations.
+has a law. A column holds the values of one term at the measured configurations. The search computes the errors of all
+pairs of columns at once from their inner products. It then adds a third column to the best pairs.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from .factors import Axes, Factor, Floats, exponentials
 from .laws import Case, Laws, Place, Predict, coefficient_bits, likeliest, mixture, plus
 from .products import EXACT
 
-SOFTNESS = 3.0  # the weights of laws are 2^(-bits / SOFTNESS), because the errors of counts are dependent
+SOFTNESS = 3.0  # laws with errors have the weights 2^(-bits / SOFTNESS), because errors of counts are not independent
 _POWERS = {0: 0.0, 1: 1.5, 2: 1.5, 3: 1.5, 0.5: 5.0, 1.5: 5.0, 2.5: 6.0, 4: 5.0, -1: 8.0}  # power of a size: bits
 _EXPONENTIAL = 8.0  # bits of 2^N
 _NEGATIVE = 4.0  # bits of a negative coefficient
-_WINDOW = 20.0  # laws with so many bits more than the best one are left out
-_PAIRS = 24  # largest number of pairs that are solved
-_SEEN = 3  # a term must be above 0 at so many configurations, otherwise they do not determine its form
+_WINDOW = 20.0  # laws with more bits than the best law plus this number are left out
+_PAIRS = 24  # largest number of pairs of columns that become candidates
+_SEEN = 3  # smallest number of configurations at which a term is not 0; fewer do not determine the form of the term
 _MOST_TERMS, _MOST_SIZE_TERMS = 8000, 600  # more than all terms of five parameters
 _MOST_COLUMNS = 200
 _KEPT = 12  # largest number of sums that become laws
 _FEWEST = {2: 2, 3: 4}  # a sum of 2 (3) terms needs more configurations than this
-# A normal distribution as seven values, in standard deviations, with weights.
+# Seven values (in standard deviations) and their weights, which represent a normal distribution.
 _NORMAL = np.array([-1.645, -0.9, -0.4, 0.0, 0.4, 0.9, 1.645])
 _WEIGHTS = np.array([0.1, 0.15, 0.15, 0.2, 0.15, 0.15, 0.1])
 
@@ -42,8 +42,11 @@ _WEIGHTS = np.array([0.1, 0.15, 0.15, 0.2, 0.15, 0.15, 0.1])
 class Column:
     """A possible term of a sum.
 
-    bits: without its coefficient. values: shape (measured,). predict: returns the distribution of its value at a place.
-    cases: returns its possible forms as laws; they are proportional at the measured configurations.
+    - bits: the bits of the term without a coefficient.
+    - values: the values of the term at the measured configurations, shape (measured,).
+    - predict: function that returns the distribution of the value of the term at a place.
+    - cases: function that returns the possible forms of the term as laws. All forms are proportional to each other at
+      the measured configurations.
     """
 
     name: str
@@ -56,7 +59,7 @@ class Column:
 def terms_of(axes: Axes) -> list[Factor]:
     """Return the products of a function of the sizes and a function of the ranks.
 
-    At most _MOST_TERMS, with the fewest bits.
+    The result contains at most _MOST_TERMS products, those with the fewest bits.
     """
     pairs = list(itertools.product(_size_terms(axes), _rank_shapes(axes)))
     if len(pairs) > _MOST_TERMS:
@@ -69,7 +72,7 @@ def terms_of(axes: Axes) -> list[Factor]:
 
 
 def columns_of(terms: Sequence[Factor], numbers: Mapping[str, int]) -> list[Column]:
-    """Return terms as columns, fewest bits first. Terms that are proportional to each other form one column.
+    """Return terms as columns, fewest bits first, at most _MOST_COLUMNS. Proportional terms form one column.
 
     numbers: index of each term in `Place.values`, by name.
     """
@@ -169,7 +172,8 @@ def sum_laws(
 
     - counts: shape (measured,).
     - errors: relative standard errors of the counts from repetitions, shape (measured,); None if they are unknown.
-    - exact_only: only sums of two or more columns that reproduce all counts, with fewer coefficients than counts.
+    - exact_only: only return sums of two or three columns that reproduce all counts. The number of different counts
+      above 0 must exceed the number of columns by at least two.
     """
     data = _Data(counts, errors)
     table = np.array([column.values for column in columns]) / data.size
@@ -205,15 +209,15 @@ class _Data:
 
     @cached_property
     def size(self) -> Floats:
-        """Return the number by which the residual of each count is divided, shape (measured,).
+        """Return the unit in which the residual of each count is measured, shape (measured,).
 
-        It is the count, at least 1, times `apart`.
+        The unit is the count (at least 1) times `apart`.
         """
         return np.asarray(np.maximum(self.counts, 1.0) * self.apart)
 
     @cached_property
     def distinct(self) -> int:
-        """Return the number of different counts above 0, because equal counts do not confirm a law."""
+        """Return the number of different counts above 0. Equal counts do not confirm a law."""
         return np.unique(self.counts[self.counts > 0]).size
 
     @cached_property
@@ -223,7 +227,7 @@ class _Data:
         return float(rounding**2 + self.error**2)
 
     def bits(self, variance: Floats) -> Floats:
-        """Return the bits of the counts given a law, for each variance of relative errors of the law; same shape."""
+        """Return the bits of the deviations of the counts from a law, for each variance of its relative errors."""
         measured = self.counts.size
         spread = 0.5 * measured * np.log2(2 * np.pi * np.e * np.maximum(variance, self.floor))
         return np.asarray(np.maximum(float(np.log2(self.size).sum()) + spread, 0.0))
@@ -236,9 +240,11 @@ def _pairs(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _sets(table: Floats, bits: Floats, data: _Data, exact_only: bool) -> list[NDArray[np.int64]]:
-    """Return the sets of one, two and three columns with the fewest bits, arrays (sets, terms) of their numbers.
+    """Return the sets of one, two and three columns with the fewest bits (`exact_only`: two and three).
 
-    table: (columns, measured), the columns divided by `data.size`; bits: (columns,).
+    Each array has the shape (sets, columns of a set) and contains the numbers of the columns.
+
+    table: the columns divided by `data.size`, shape (columns, measured). bits: shape (columns,).
     """
     measured = data.counts.size
     norm = np.sqrt((table**2).sum(axis=1))
@@ -289,7 +295,7 @@ def _sets(table: Floats, bits: Floats, data: _Data, exact_only: bool) -> list[ND
 def _solved(
     data: _Data, columns: Sequence[Column], chosen: NDArray[np.int64], table: Floats, exact_only: bool
 ) -> list[Laws]:
-    """Return the laws of sets of columns, shape (sets, terms), by least squares, each with its bits."""
+    """Return the laws of the sets of columns `chosen`, shape (sets, terms). Least squares give the coefficients."""
     counts, size = data.counts, data.size
     measured, terms = counts.size, chosen.shape[1]
     if not len(chosen):
@@ -323,7 +329,7 @@ def _solved(
 
 
 def _cases(columns: Sequence[Column], members: Sequence[int], solution: Floats, noise: float) -> list[Case]:
-    """Return the laws of a sum of columns: the likeliest combinations of their forms."""
+    """Return the laws of a sum of columns: the likeliest combinations of the forms of the columns."""
     found = [Case(1.0, (), lambda place: 0.0, noise)]
     for k, coefficient in zip(members, solution.tolist(), strict=True):
         own = [case.scaled(coefficient) for case in likeliest(columns[k].cases())]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collect the vectors of an experiment: counts at all configurations, summed over the ranks.
+"""Collect the vectors of an experiment. A vector is one count at all configurations, summed over the ranks.
 
-A metric of a call path is a sum of vectors. The vectors are the executions of classes of basic blocks if these are
-known (class_vectors.py), otherwise the metric itself.
+A metric of a call path is a sum of vectors. If the executions of classes of basic blocks were counted
+(class_vectors.py), these executions are the vectors. Otherwise, the metric itself is the only vector.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from numpy.typing import NDArray
 from ..class_vectors import ClassVectors
 from ..experiment import CallTree, Experiment, FloatArray, mean_over_repetitions
 
-_CALLERS = 3  # a count may be a function of the visits of its call path and the callers, so many in total
-_LARGEST = 1e60  # larger numbers are no counts
+_CALLERS = 3  # visits of so many call paths may explain a count: of the call path itself, its caller, and the next
+_LARGEST = 1e60  # largest number that is a count
 _ROUNDING = 1e-9  # relative rounding error of sums over classes
 
 
 @dataclass(eq=False)
 class Vectors:
-    """The vectors of an experiment. A vector is given by its number, its place in `counts`.
+    """The vectors of an experiment. The number of a vector is its index in `counts`.
 
-    - counts: each of shape (configurations,), 0 where nothing was measured.
-    - within: for each vector, the vectors of which it may be a function: visits of its call path, of the callers, of
-      the callees, and of earlier callees of its caller, and the class that contains it.
+    - counts: the vectors, each of shape (configurations,); 0 where nothing was measured.
+    - within: for each vector, the numbers of vectors that may explain it. These are the visits of its call path, of the
+      callers, of the callees, and of earlier callees of its caller, and the executions of the class that contains it.
     - runs: for some vectors, the value of each run, shape (configurations, repetitions); NaN if missing.
-    - parts: by metric, for each call path: pairs (factor, vector) whose sum is the metric.
+    - parts: by metric, for each call path: pairs (factor, number of a vector). The metric is Σ factor · vector.
     - unusable: by metric, for some call paths, the reason why their counts cannot be modeled.
-    - measured: for vectors that were not measured at all configurations: a mask (configurations,) of where they were.
+    - measured: for vectors that were not measured at all configurations, a mask (configurations,) of the measured ones.
     - classes: the classes whose executions are the first vectors; None if there are none.
     """
 
@@ -47,9 +47,10 @@ class Vectors:
 def vectors_of(experiment: Experiment, metrics: Collection[str], ranks: FloatArray) -> Vectors:
     """Return the vectors of metrics that are counts.
 
-    ranks: (configurations,), the factors that convert values of the experiment to sums over the ranks. Metrics that the
-    compiler pass counts are sums over the classes of a call path, if the classes are known and account for all counts.
-    Every other metric has one vector per call path.
+    A metric that the compiler pass counts is a sum over the classes of a call path, if the classes account for all of
+    its counts. Every other metric has one vector per call path.
+
+    ranks: the factors from values of the experiment to sums over the ranks, shape (configurations,).
     """
     with np.errstate(over="ignore", invalid="ignore"):
         means = {name: mean_over_repetitions(experiment.values[name]) for name in metrics}
@@ -98,13 +99,13 @@ def vectors_of(experiment: Experiment, metrics: Collection[str], ranks: FloatArr
 
 
 def _without_tiny(counts: FloatArray, missing: float = 0.0) -> FloatArray:
-    """Return counts with 0 for numbers too close to 0 to be counts, and `missing` where nothing was measured."""
+    """Return counts with 0 in place of numbers below 1 / _LARGEST, and `missing` in place of infinity and NaN."""
     usable = np.isfinite(counts)
     return np.where(usable, np.where(usable & (np.abs(counts) < 1.0 / _LARGEST), 0.0, counts), missing)
 
 
 def _unusable(counts: FloatArray) -> dict[int, str]:
-    """Return the reasons why counts (paths, configurations) cannot be modeled, for the call paths that have one."""
+    """Return by call path the reason why its counts cannot be modeled. counts: shape (paths, configurations)."""
     with np.errstate(invalid="ignore"):
         negative = (counts < 0).any(axis=1)
         large = (np.isinf(counts) | (np.abs(counts) > _LARGEST)).any(axis=1)
@@ -113,10 +114,11 @@ def _unusable(counts: FloatArray) -> dict[int, str]:
 
 
 def _near(tree: CallTree, path: int, visits: Mapping[int, int]) -> tuple[list[int], list[int]]:
-    """Return the vectors of visits near a call path, in two lists: of itself and its callers; of others.
+    """Return two lists of vectors of visits: of a call path and its callers, and of other call paths near it.
 
-    The others are its callees, and the earlier callees of its caller, the last one first. visits: the vector of visits
-    of each call path that has one.
+    The other call paths are its callees, and the earlier callees of its caller (the last of these first).
+
+    visits: by call path, the number of its vector of visits, if it has one.
     """
     if not visits:
         return [], []
@@ -127,10 +129,11 @@ def _near(tree: CallTree, path: int, visits: Mapping[int, int]) -> tuple[list[in
 
 
 def _explained(measured: FloatArray, classes: ClassVectors, counts: FloatArray, each: FloatArray) -> NDArray[np.bool_]:
-    """Return for each call path (paths,) whether its classes account for all counts of a metric.
+    """Return a mask (paths,) of the call paths whose classes account for all counts of a metric.
 
-    measured: (paths, configurations); counts: (classes, configurations), executions; each: (classes,), value of the
-    metric per execution.
+    - measured: the metric, shape (paths, configurations).
+    - counts: the executions of the classes, shape (classes, configurations).
+    - each: value of the metric per execution, shape (classes,).
     """
     sums = np.zeros(measured.shape)
     np.add.at(sums, classes.callpath, counts * each[:, None])
