@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evaluate the models of one metric at one point, for rankings, region selection and diagnosis.
 
-The program is everything between the start and the end of MPI. Shares, totals and rankings refer to it. The start and
-the end have a separate total and a separate ranking.
+The program is everything between the start and the end of MPI. Shares, totals and rankings describe the program. The
+start and the end of MPI have a separate total and a separate ranking.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from .times.counted import UNKNOWN, by_law, predicted, predicted_counts
 if TYPE_CHECKING:
     import pandas
 
-# A scatter of runs below this counts as 0.
+# A scatter of runs below this number (of ln time) counts as 0.
 _ALIKE = 1e-9
-# Part of the variance of predicted times that all call paths share, if times are effort times rates: the machine
-# changes all rates together.
+# Part of the variance of predicted times that all call paths share, if times are effort × rate. Reason: the speed of
+# the machine changes the rates of all call paths together.
 _SHARED = 0.25
 
 
@@ -44,7 +44,7 @@ class Ranked:
     - value, lower, upper: prediction and 90 % interval, in the unit of the metric.
     - share: part of the predicted value of the program, 0 to 1; NaN for the start and the end of MPI.
     - beyond: ratio of the point to the measured range of the model, for parameters outside of it.
-    - model: its model as text. If there is none, it is empty, the value is NaN, and `note` contains the reason.
+    - model: the model as text. Without a model, the text is empty, the value is NaN, and `note` contains the reason.
     - basis: the measurements and priors of the model.
     - oversubscribed: the model depends on runs with more ranks than processors.
     """
@@ -71,8 +71,8 @@ class Ranked:
 class Evaluation:
     """All models of a metric, evaluated at one point.
 
-    point: value of each parameter, in the order of `analysis.parameters`. exclusive: the prediction for each call path;
-    NaN without a finite prediction. Negative predictions are 0.
+    - point: value of each parameter, in the order of `analysis.parameters`.
+    - exclusive: the prediction for each call path; NaN without a finite prediction. Negative predictions are set to 0.
     """
 
     analysis: Analysis
@@ -82,10 +82,10 @@ class Evaluation:
 
     @cached_property
     def inclusive(self) -> tuple[Prediction, ...]:
-        """Return the inclusive prediction of each call path: the sum over it and all call paths below it.
+        """Return the inclusive prediction of each call path: the sum over the call path and all call paths below it.
 
-        Errors of call paths are independent, except for the part `_SHARED`. The result is NaN if all parts are NaN. For
-        a metric that is not additive, the result is `exclusive`.
+        The errors of call paths are independent, except for the part `_SHARED` of the variance. A sum is NaN if all of
+        its parts are NaN. For a metric that is not additive, the result is `exclusive`.
         """
         if self.metric.over_locations == "max":
             return self.exclusive
@@ -96,7 +96,7 @@ class Evaluation:
     def total(self) -> Prediction:
         """Return the prediction of the program; NaN if no call path has a prediction.
 
-        It is the sum over its call paths; for a metric that is not additive, the maximum.
+        It is the sum over the call paths of the program. For a metric that is not additive, it is the maximum.
         """
         return self._total(~self.analysis.tree.start_and_end)
 
@@ -110,8 +110,8 @@ class Evaluation:
     def one_run(self) -> tuple[float, float] | None:
         """Return the range (lower, upper) that contains the time of the program in nine of ten runs, in seconds.
 
-        It is the interval of `total`, widened by the scatter of single runs. None for other metrics, if runs do not
-        differ, or if too few were repeated.
+        It is the interval of `total`, widened by the scatter of single runs. Returns None for metrics other than time,
+        if repeated runs do not differ, or if too few runs were repeated.
         """
         total, apart = self.total, self.analysis.run_scatter
         if self.metric.name != "time" or apart is None or apart < _ALIKE or not total.value > 0:
@@ -147,7 +147,11 @@ class Evaluation:
 
     @property
     def _parts(self) -> FloatArray:
-        """Return value, distances to the lower and upper end, and squares of both distances, shape (call paths, 5)."""
+        """Return five numbers for each call path, shape (call paths, 5).
+
+        The columns are the value, the distances from the value to the lower and to the upper end of the interval, and
+        the squares of both distances.
+        """
         ends = [(p.value, p.value - p.lower, p.upper - p.value) for p in self.exclusive]
         parts = np.array(ends, dtype=np.float64).reshape(-1, 3)
         return np.concatenate([parts, parts[:, 1:] ** 2], axis=1)
@@ -278,7 +282,7 @@ def evaluate(analysis: Analysis, point: Mapping[str, float], metric: str = "time
     """Return the models of a metric evaluated at a point.
 
     point: value of each parameter. Raises ModelingError if there are no models of the metric, if a value is missing or
-    belongs to an unknown parameter, or if it is not above 0. The value 0 is valid if it was measured.
+    belongs to an unknown parameter, or if a value is 0 or less. The value 0 is valid if it was measured.
     """
     models = analysis.models(metric)
     values = _checked(analysis, point)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Select the regions to measure in the next run: from models, from one run, or from the call graph alone.
 
-selection  regions by their share of the program at a point (values of the parameters)
-budget     regions that explain most of the time of the program, within a budget of overhead
-costs      input of both: seconds and visits of call paths, and the cost of a visit
+selection  regions by their share of the time of the program at a point (values of the parameters)
+budget     regions that contain most of the time of the program, within a budget of overhead
+costs      input of selection and budget: seconds and visits of call paths, and the cost of a visit
 static     the selections of PIRA II: by statements in the call graph, and by models at an extrapolated point
 imbalance  the load imbalance of regions over ranks, as in PIRA LIDe
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Select the regions that explain most of the time of a program, within a budget of overhead.
+"""Select the regions that contain most of the time of a program, within a budget of overhead.
 
-This is a knapsack problem: the value of a region is its exclusive time, and its cost is its visits times the cost of
-one enter and exit. Regions are selected in descending order of value per cost. The result is this greedy selection, or
-the single region of the largest value that fits, if its value is larger.
+This is a knapsack problem. The value of a region is its exclusive time. Its cost is its number of visits × the overhead
+of one enter and exit. A greedy selection takes the regions in descending order of value per cost. Exception: if one
+region within the budget has a larger value than the greedy selection, the result is this region.
 """
 
 from __future__ import annotations
@@ -16,19 +16,23 @@ from .costs import HookCost, PathCosts, is_main
 from .selection import Choice, RegionSelection, tenths
 
 RELEVANT = 0.001
-"""Default of `threshold`: regions with a smaller share of the program are not selected for their time."""
+"""Default of `threshold`: regions with a smaller share of the time of the program are not selected for their time."""
 
 
 def select_within(
     costs: PathCosts, hook: HookCost, budget: float = 0.05, threshold: float = RELEVANT
 ) -> RegionSelection:
-    """Return the regions whose exclusive time explains most of the program, within a budget of overhead.
+    """Return the regions whose exclusive times contain most of the time of the program, within a budget of overhead.
 
-    budget: largest overhead, as a share of the time of the program. hook: cost of a visit. threshold: regions with a
-    smaller share of the time without MPI and OpenMP are not selected (that time is mostly waiting). Such a region is
-    kept only if it is on a call path from main to a selected region, and the budget permits it. `main` is always kept.
-    The time of regions that are too expensive to measure is added to the value of their callers. Raises ModelingError
-    for arguments out of range, or if no region took time.
+    - budget: largest overhead, as a share of the time of the program.
+    - hook: overhead of a visit.
+    - threshold: a region with a smaller share of the time outside of MPI and OpenMP is not selected for its time. (The
+      time in MPI and OpenMP is mostly waiting.) It is kept only if it is on a call path from main to a selected region,
+      and the budget permits it.
+
+    `main` is always kept. The time of a region that is too expensive to measure is added to the value of its callers.
+
+    Raises ModelingError for arguments out of range, or if no region took time.
     """
     if not budget > 0.0:
         raise ModelingError(f"the budget for overhead must be a share above 0, not {budget:g}")
@@ -57,9 +61,12 @@ def _chosen(
 ) -> tuple[set[int], dict[int, float]]:
     """Return the numbers of the selected regions, and the value (seconds) of each region.
 
-    cost: overhead of each region in seconds; most: largest sum of them; least: smallest value of a candidate; mains:
-    regions that are selected anyway. If candidates are too expensive, their time is added to their callers, and the
-    selection is repeated until all candidates fit.
+    If candidates are too expensive, their time is added to their callers, and the selection is repeated until all
+    candidates fit.
+
+    - cost: overhead of each region (seconds). most: largest sum of the overhead (seconds).
+    - least: smallest value of a candidate (seconds).
+    - mains: regions that are always selected.
     """
     costly: frozenset[int] = frozenset()
     while True:
@@ -87,7 +94,10 @@ def _knapsack(candidates: list[int], worth: Mapping[int, float], cost: Mapping[i
 
 
 def _callers(costs: PathCosts, chosen: AbstractSet[int]) -> dict[int, str]:
-    """Return the regions on call paths to selected regions, with the name of one such region; fewest visits first."""
+    """Return the regions on call paths to selected regions, each with the name of one such selected region.
+
+    The regions with the fewest visits come first.
+    """
     tree = costs.tree
     found: dict[int, str] = {}
     for path in range(len(tree)):

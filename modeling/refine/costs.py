@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times and visits of call paths at one point: the input of selections.
+"""Compute the times and visits of call paths at one point, from which regions are selected.
 
-A visit has an overhead for its enter and exit. The measured exclusive time of the region contains a part of it
-(`HookCost.inside`); the exclusive time of the caller contains the rest.
+Measuring a visit has an overhead for its enter and its exit. The measured exclusive time of the region contains a part
+of this overhead (`HookCost.inside`). The exclusive time of the caller contains the rest.
 """
 
 from __future__ import annotations
@@ -32,10 +32,12 @@ def is_always_measured(region: Region) -> bool:
 
 @dataclass(frozen=True)
 class HookCost:
-    """Overhead of one visit (enter and exit) of a region in seconds.
+    """The overhead of one visit of a region (enter and exit) in seconds.
 
-    pair: the whole overhead. inside: the part that the measured exclusive time of the region contains. Raises
-    ModelingError unless 0 <= inside <= pair.
+    - pair: the whole overhead.
+    - inside: the part of the overhead that the measured exclusive time of the region contains.
+
+    Raises ModelingError unless 0 <= inside <= pair.
     """
 
     pair: float
@@ -47,17 +49,17 @@ class HookCost:
 
 
 FASTEST = 2e-11
-"""Lower limit of the seconds per instruction: ten instructions per cycle at 5 GHz, more than any processor executes."""
+"""Lower limit of the seconds per instruction: ten instructions per cycle at 5 GHz. No processor is faster."""
 
 SCOREP = HookCost(76e-9, 38e-9)
-"""Score-P 8.4 with profiling, measured with an empty function (docs/design/refine.md)."""
+"""The overhead of a visit with Score-P 8.4 (profiling), measured with an empty function (docs/design/refine.md)."""
 
 
 @dataclass(frozen=True, eq=False)
 class PathCosts:
-    """Exclusive time without overhead (seconds), and visits, of each call path, shape (paths,).
+    """The exclusive time without overhead (seconds) and the visits of each call path, shape (paths,).
 
-    Both are per rank, summed over the threads of the rank. point: the values of the parameters.
+    Both are values per rank, summed over the threads of the rank. point: the values of the parameters.
     """
 
     tree: CallTree
@@ -103,9 +105,9 @@ class PathCosts:
         return shares
 
     def in_callers(self, regions: AbstractSet[int]) -> PathCosts:
-        """Return the costs of a measurement without hooks in the regions with these numbers.
+        """Return the costs of a measurement that leaves out the regions with these numbers.
 
-        Their time is added to their callers. Regions without a caller remain.
+        The time of these regions is added to their callers. Regions without a caller are not left out.
         """
         gone = np.isin(self.tree.region, sorted(regions)) & (self.tree.parent >= 0)
         place = np.cumsum(~gone) - 1
@@ -142,12 +144,13 @@ def path_costs(
     others: FloatArray | None = None,
     instructions: FloatArray | None = None,
 ) -> PathCosts:
-    """Return exclusive times after subtracting the overhead of measuring, and visits.
+    """Return exclusive times without the overhead of measuring, and visits.
 
-    time, visits: (paths,), exclusive seconds and visits per rank; NaN: not measured. measured: overhead of a visit.
-    others: (paths,), seconds of other overhead in `time`, such as counters. instructions: (paths,), executed
-    instructions; the result is at least FASTEST seconds for each, because the difference may be nearly 0 if overhead
-    took most of the time.
+    - time, visits: exclusive seconds and visits per rank, shape (paths,); NaN: not measured.
+    - measured: overhead of a visit in the measured runs.
+    - others: seconds of other overhead in `time`, such as that of counters, shape (paths,).
+    - instructions: executed instructions, shape (paths,). The resulting time is at least FASTEST seconds for each
+      instruction (at most `time`), because the difference may be nearly 0 if overhead took most of the time.
     """
     time, visits = np.nan_to_num(time), np.nan_to_num(visits)
     hooked = np.array([not is_always_measured(region) for region in tree.regions], dtype=bool)[tree.region]
@@ -162,7 +165,7 @@ def path_costs(
 
 
 THREAD_TIME = "thread_time"
-"""Metric: the time of all threads of a rank. It is used if it was measured, because each thread pays for its visits."""
+"""The metric of the time of all threads of a rank. It is preferred to `time`, because each thread has overhead."""
 
 
 def is_main(region: Region) -> bool:

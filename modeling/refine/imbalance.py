@@ -24,11 +24,12 @@ _OF_MAIN = 0.001
 
 @dataclass(frozen=True)
 class Imbalance:
-    """Metrics of one call path (number `path`), from its inclusive times on n ranks.
+    """The metrics of one call path (number `path`), from its inclusive times on n ranks.
 
-    percentage: (max − mean) / max · n / (n − 1), 0 if ranks are equal, 1 if one rank does all work. efficiency:
-    max / mean, 1 if ranks are equal, larger otherwise. variation: standard deviation / mean. seconds: max − mean, the
-    time that perfect balance would save.
+    - percentage: (max − mean) / max · n / (n − 1); 0 if all ranks take equally long, 1 if one rank does all work.
+    - efficiency: max / mean; 1 if all ranks take equally long, otherwise larger.
+    - variation: standard deviation / mean.
+    - seconds: max − mean, the time that perfect balance would save.
     """
 
     path: int
@@ -60,9 +61,11 @@ def imbalanced(
 ) -> tuple[tuple[Imbalance, ...], tuple[int, ...]]:
     """Return the imbalanced call paths, the largest loss first, and the callees that cause most of their imbalance.
 
-    times: exclusive seconds, shape (paths, ranks). A call path is imbalanced if its `metric` is at least `least`, and
-    perfect balance would save at least `share` of the time of the program. The second result contains numbers of call
-    paths: for each imbalanced one, the callee that exceeds its mean most on the slowest rank of the caller.
+    A call path is imbalanced if its `metric` is at least `least`, and perfect balance would save at least `share` of
+    the time of the program. The second result contains numbers of call paths: for each imbalanced call path, the callee
+    whose time on the slowest rank of the caller exceeds the mean of the callee most.
+
+    times: exclusive seconds, shape (paths, ranks).
     """
     inclusive = tree.inclusive(times)
     total = float(tree.program_total(times).mean())
@@ -88,8 +91,9 @@ def imbalanced(
 def unmeasured_callees(graph: CallGraph, tree: CallTree, paths: Iterable[int]) -> tuple[Function, ...]:
     """Return the unmeasured functions that the functions of these call paths may call.
 
-    They are candidates for the next measurement. Functions with less than _OF_MAIN of the aggregated statements of main
-    are left out: the statements of a function and of all functions that it may call (callgraph.py).
+    They are candidates for the next measurement. The aggregated statements of a function are its statements and the
+    statements of all functions that it may call (callgraph.py). A function is left out if it has less than the share
+    _OF_MAIN of the aggregated statements of main.
     """
     measured = {number for region in tree.regions if (number := graph.of_region(region)) is not None}
     above = {number for path in paths if (number := graph.of_region(tree.region_of(path))) is not None}

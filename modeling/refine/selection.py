@@ -18,11 +18,11 @@ from .costs import THREAD_TIME, is_always_measured, is_main
 class Choice:
     """A region, and the reason why it is kept or dropped.
 
-    - own_reason: the reason as text, "" with `leads_to`.
-    - share: largest inclusive share of the program among its call paths (as in `evaluation`).
-    - visits, overhead: predicted visits per rank, and their overhead (seconds), over all its call paths; NaN: unknown.
-    - leads_to: if the region is kept because it is on a call path to another kept region: the name of that region;
-      otherwise "".
+    - own_reason: the reason as text; "" if `leads_to` is the reason.
+    - share: largest inclusive share of the program among the call paths of the region (as in `evaluation`).
+    - visits, overhead: predicted visits per rank, and their overhead (seconds), over all call paths of the region; NaN
+      if unknown.
+    - leads_to: name of another kept region, if this region is kept because it is on a call path to it; otherwise "".
     """
 
     region: Region
@@ -34,11 +34,11 @@ class Choice:
 
     @property
     def reason(self) -> str:
-        """Return the reason as text, with the full name of the region that this one leads to."""
+        """Return the reason as text, with the full name of the region in `leads_to`."""
         return self.reason_with(lambda name: name)
 
     def reason_with(self, shortened: Callable[[str], str]) -> str:
-        """Return the reason as text; `shortened` converts the name of the region that this one leads to."""
+        """Return the reason as text. shortened: function that shortens the name of the region in `leads_to`."""
         return f"on the way to {shortened(self.leads_to)}" if self.leads_to else self.own_reason
 
 
@@ -76,10 +76,10 @@ def select(
     """Return the regions to instrument for a run at `point`.
 
     - A region is kept if one of its call paths has an inclusive time of at least `threshold` of the program at the
-      point. All regions on the call paths from main to it are kept, too. (An OpenMP construct occurs in many
-      functions; only callers on call paths of this size are kept for it.)
-    - Exception: it is dropped if its overhead (visits × cost_per_visit, in seconds) is more than `most_overhead` of its
-      inclusive time, unless it is on a call path to another kept region.
+      point. All regions on the call paths from main to this region are kept, too. (An OpenMP construct occurs in many
+      functions. Its callers are kept only on call paths that also reach `threshold`.)
+    - Exception: a region is dropped if its overhead (visits × cost_per_visit, in seconds) is more than `most_overhead`
+      of its inclusive time, unless it is on a call path to another kept region.
     - `main` is always kept. MPI regions and Python functions are always measured, so they are in neither list.
 
     Shares refer to the program without the start and the end of MPI. Raises ModelingError for arguments out of range,
@@ -122,9 +122,9 @@ def select(
 
 
 def _keeps_callers(time: Evaluation, path: int, threshold: float) -> bool:
-    """Return whether the callers on this call path, which ends in a kept region, are kept, too.
+    """Return whether the callers on a call path that ends in a kept region are kept, too.
 
-    An OpenMP construct is one region in all functions that contain it. Its callers are only kept on call paths with an
+    The same OpenMP construct occurs as one region in many functions. Its callers are only kept on call paths with an
     inclusive time of at least `threshold` of the program.
     """
     of_openmp = time.analysis.tree.region_of(path).kind is RegionKind.OPENMP

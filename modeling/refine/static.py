@@ -21,11 +21,11 @@ from ..experiment import FloatArray
 from ..limits import whole_number
 
 Threshold = Literal["unique-median", "median", "maximum"] | int
-"""Smallest number of aggregated statements of a selected function: the median of the distinct values of all functions
-("unique-median"), the median of all values ("median"), half of the largest value ("maximum"), or a number."""
+"""Smallest number of aggregated statements of a selected function. It is a number, or "median" (the median over all
+functions), "unique-median" (the median of the different values), or "maximum" (half of the largest value)."""
 THRESHOLDS: tuple[Literal["unique-median", "median", "maximum"], ...] = ("unique-median", "median", "maximum")
 SECONDS = 0.1
-"""Default of the inclusive time (seconds) above which PIRA II keeps a function."""
+"""Default of `seconds`: PIRA II keeps functions with a longer inclusive time."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ def threshold_of(value: str | int) -> Threshold | None:
 def statement_threshold(graph: CallGraph, threshold: Threshold, among: NDArray[np.bool_] | None = None) -> float:
     """Return a threshold as a number of aggregated statements; 0 if there are no functions.
 
-    among: mask of the functions whose values determine it; None: functions with code that main may reach. Raises
-    ModelingError for a threshold that is unknown or below 0.
+    among: mask of the functions whose aggregated statements determine the threshold. Default: all functions with code
+    that main may reach. Raises ModelingError for a threshold that is unknown or below 0.
     """
     if isinstance(threshold, int):
         if threshold < 0:
@@ -75,8 +75,8 @@ def select_statically(graph: CallGraph, threshold: Threshold = "unique-median") 
 def extrapolated_point(points: FloatArray, parameters: Sequence[str]) -> dict[str, float]:
     """Return the point at which PIRA II evaluates models.
 
-    Each parameter has its largest value plus the mean difference of neighbouring values; a parameter with one value
-    keeps it. points: shape (configurations, parameters).
+    The value of a parameter is its largest value plus the mean difference of neighbouring values. A parameter with only
+    one value keeps this value. points: shape (configurations, parameters).
     """
     place = {}
     for column, name in enumerate(parameters):
@@ -95,9 +95,11 @@ def refine_by_models(
 ) -> tuple[Function, ...]:
     """Return the next selection of PIRA II.
 
-    Selects functions with an inclusive time above `seconds` at the point, and all functions on paths from main to them.
-    expand: also select their direct callees without a model that have at least this number of aggregated statements;
-    None: do not. Raises ModelingError as `evaluate`.
+    The selection contains all functions with an inclusive time above `seconds` at the point, and all functions on paths
+    from main to these.
+
+    expand: the selection also contains direct callees without a model, if they have at least this number of aggregated
+    statements; None: no callees. Raises ModelingError as `evaluate`.
     """
     time = evaluate(analysis, point)
     modeled: set[int] = set()
