@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predict 0 for call paths that are not executed at some values of a parameter.
 
-- One process has no neighbours. If a call path is executed at no configuration with p = 1 and at all others, its
+- One process has no neighbours. If a call path is not executed at p = 1, but in all other configurations, its
   prediction at p = 1 is 0.
 - A program may have a separate branch for one process (no workers, periodic copies). If a call path is executed at
-  x = 1 and at none of several larger values, its model f becomes f - f·[x > 1]. The bracket is 1 for x > 1, otherwise
-  0.
-- If a call path is executed up to x = 27 and not at x = 64, it may do nothing at 512. The interval then contains 0.
+  x = 1, but not at several larger values, its model f becomes f - f·[x > 1]. [x > 1] is 1 for x > 1, otherwise 0.
+- If a call path is executed up to x = 27, but not at x = 64, it may not be executed at x = 512, either. The interval
+  of a prediction at x = 512 then contains 0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .priors.path_model import PathModel
 
 # Smallest number of different values above 1 without execution for a model f - f·[x > 1].
 _LEAST_LARGER = 2
-# Weight of the prediction 0 at larger values, if the call path is not executed at the largest.
+# Weight of the prediction 0 at larger values, if the call path is not executed at the largest measured value.
 _NOTHING_BEYOND = 0.5
 
 
@@ -33,8 +33,8 @@ _NOTHING_BEYOND = 0.5
 class Absence:
     """The values of parameters at which call paths are not executed.
 
-    beyond_one: parameters at whose value 1 alone the call paths are executed. values: pairs (parameter, value) at which
-    the call paths are not executed.
+    beyond_one: parameters x for which the call paths are executed at x = 1 only. values: pairs (parameter, value) at
+    which the call paths are not executed.
     """
 
     beyond_one: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Absence:
 
 
 PRESENT = Absence()
-"""The call paths are executed everywhere, as far as is known."""
+"""No value of a parameter is known at which the call paths are not executed."""
 
 
 def absence_of(experiment: Experiment, paths: Sequence[int]) -> Absence:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute all models of an experiment: effort first, then time with priors from effort."""
+"""Compute all models of an experiment: first the models of effort, then the models of time with priors from effort."""
 
 from __future__ import annotations
 
@@ -44,9 +44,12 @@ _NOT_TIMED = "only runs that keep no time executed it"
 def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     """Return the models of every metric of an experiment.
 
-    Effort is modeled by exact formulas if possible, time with priors from effort, other costs by their values alone.
-    options.selector: criteria other than "evidence" are for comparison; they model time without effort. Count-only runs
-    are not used for models of costs. Raises ModelingError if there are no call paths or configurations.
+    - Effort has an exact formula if possible.
+    - Models of time have priors from effort. With an `options.selector` other than "evidence", which is for comparisons
+      only, they have none.
+    - Models of other costs are fitted to the values alone. Count-only runs are not used for models of costs.
+
+    Raises ModelingError if there are no call paths or configurations.
     """
     if not len(experiment.tree) or not experiment.configurations:
         raise ModelingError(EMPTY_EXPERIMENT(name=experiment.name))
@@ -118,7 +121,7 @@ def _apart(experiment: Experiment, timed: TimedPart, options: Options) -> Analys
 
 
 def _disturbed_notes(experiment: Experiment) -> list[str]:
-    """Return a note on the configurations of which all runs were on a loaded machine; [] if there are none."""
+    """Return a note on configurations in which other programs disturbed all runs; [] without any."""
     number = int(experiment.disturbed.sum())
     if not number:
         return []
@@ -133,10 +136,12 @@ def fit_metrics(
 ) -> dict[str, list[Model | NoModel]]:
     """Return the models of the exclusive values of these metrics, one per call path.
 
-    Each cost is modeled separately. Costs of oversubscribed configurations are not used if enough others exist.
-    laws: exact formulas of counts (modeling.counts), if they have been computed already. If the executions of loops
-    were counted, an exact law is always the model of a count. Otherwise it is the model of counts that no other formula
-    reproduces.
+    Each cost is modeled separately. Costs of oversubscribed configurations are not used if enough other configurations
+    exist.
+
+    laws: the laws of counts (modeling.counts), if they have been computed already. If the executions of loops were
+    counted, an exact law is always the model of a count. Otherwise, it is the model of a count only if no formula of
+    modeling.pmnf reproduces the count.
     """
     points, parameters, executed = experiment.points, experiment.parameters, experiment.executed
     names = list(metrics)
@@ -196,8 +201,8 @@ def _reproduces(model: Model | NoModel | None) -> bool:
 def _waiting(experiment: Experiment, known: Mapping[int, PathModel], options: Options) -> tuple[PathModel, ...]:
     """Return the models of waiting, one per call path.
 
-    known: by call path, the waiting that is a part of the model of time. Other call paths have models of the measured
-    waiting.
+    known: by call path, the waiting part of the model of time. Call paths without such a part get models of the
+    measured waiting.
     """
     rest = np.array([path for path in range(len(experiment.tree)) if path not in known], dtype=np.int64)
     values, shared = dedicated_times(experiment, "wait_time")

@@ -12,9 +12,9 @@ from .experiment import Experiment, median_over_repetitions
 from .models import Analysis
 
 INTERVAL = 0.9
-"""Expected part of the measured points that are inside of their interval."""
+"""Expected share of measured points that are inside of their intervals."""
 _CHANCE = 0.05
-"""Points outside are reported if the probability of so many, or more, by chance alone is at most this number."""
+"""Points outside are reported if the probability of at least so many by chance alone is at most this number."""
 _FAR = 1.5
 """Points outside are always reported if a time differs by this factor from the nearest end of its interval."""
 _MOST_POINTS = 200
@@ -24,8 +24,8 @@ _MOST_POINTS = 200
 class Outside:
     """The measured points whose time is outside of the interval of the models.
 
-    points: their number. of: number of points that were compared. The other fields describe the point with the largest
-    deviation: its parameter values, its measured time, and the ends of the interval (seconds).
+    points: number of points outside. of: number of points that were compared. The other fields describe the point with
+    the largest deviation: its parameter values, its measured time, and the ends of its interval (seconds).
     """
 
     points: int

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute facts about measurements in addition to models: noise of repetitions, and changes of behaviour.
 
-A change of behaviour: below and above some value of a parameter, the values follow different formulas.
+At a change of behaviour, the values follow one formula below a value of a parameter, and another formula above it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .process_grid import ProcessGrid
 # Call paths with a smaller part of the total do not count for the noise of a program (Ritter et al., Cost-Effective
 # Empirical Performance Modeling, section VI.C).
 LEAST_SHARE = 0.01
-# A change is not searched if the relative error of a model of counts is below this; for costs, if it is below
-# LEAST_DEVIATION. Two models would otherwise always fit the rounding errors better than one.
+# No change is searched if the relative error of the model is below this number (models of counts) or LEAST_DEVIATION
+# (models of costs). Otherwise, two models would fit the rounding errors better than one model.
 _EXACT = 1e-9
 
 
@@ -32,8 +32,8 @@ _EXACT = 1e-9
 class Behaviour:
     """Noise and change of behaviour of one metric of one call path.
 
-    deviation: None for effort, whose repetitions do not differ, and without values. change: None if one model explains
-    the values.
+    deviation: the noise of the repetitions; None for effort, and without values. change: None if one model explains the
+    values.
     """
 
     deviation: Deviation | None = None
@@ -55,10 +55,11 @@ def behaviour(
 ) -> dict[str, list[Behaviour]]:
     """Return noise and changes of the measured exclusive values: for each metric, one entry per call path.
 
-    metrics: names of metrics; None: all that have models. A change is searched if the model in `analysis` does not
-    reproduce the values. Costs of oversubscribed configurations are not used, because they contain waiting for a
-    processor. A model that contains extents of the process grid has no change along the number of ranks, because the
-    extents already describe it.
+    A change is searched if the model in `analysis` does not reproduce the values. Costs of oversubscribed
+    configurations are not used, because they contain waiting for a processor. If a model contains extents of the
+    process grid, no change along the number of ranks is returned, because the extents already describe the change.
+
+    metrics: names of metrics; None: all metrics with models.
     """
     result: dict[str, list[Behaviour]] = {}
     for name, entries in analysis.exclusive.items():
@@ -87,8 +88,8 @@ def behaviour(
 def noise_levels(experiment: Experiment, metric: str) -> list[float]:
     """Return the noise levels of a program: (largest - smallest)/mean of repetitions.
 
-    There is one number for each call path and configuration with two or more repetitions, if its mean is at least
-    LEAST_SHARE of the program. The start and the end of MPI are not part of the program. Source: Ritter et al.,
+    The result has one number for each call path and configuration with two or more repetitions. Call paths whose mean
+    is below LEAST_SHARE of the program are left out. The start and the end of MPI do not count. Source: Ritter et al.,
     Cost-Effective Empirical Performance Modeling, figure 8.
     """
     values = experiment.values[metric]
@@ -105,9 +106,9 @@ def noise_levels(experiment: Experiment, metric: str) -> list[float]:
 
 
 def _with_both_grids(change: Change | None, model: Model | NoModel, grids: Sequence[ProcessGrid]) -> Change | None:
-    """Return a change along the number of ranks with a text of the process grids on both sides, if their shapes differ.
+    """Return a change along the number of ranks with a text of the process grids below and above, if the grids differ.
 
-    None if the model contains extents of the grid. Other changes are returned as they are.
+    Returns None for such a change if the model contains extents of the grid. Other changes are returned unchanged.
     """
     for grid in grids:
         if change is not None and grid.source and grid.dimensions > 1 and grid.parameter == change.parameter:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The call graph of a whole program at source level: functions before inlining, and the possible calls between them.
 
-Functions are given by their numbers, their places in `CallGraph.functions`. Arrays have the shape (functions,).
+The number of a function is its index in `CallGraph.functions`. Arrays have the shape (functions,).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from .experiment import CallTree, IntArray, Region
 class CallKind(Enum):
     """How the callee of a call is determined.
 
-    - DIRECT: by name.
-    - VIRTUAL: any function in the same entry of the virtual tables, with the type of the call.
-    - INDIRECT: any function whose address some code uses, with the type of the call.
-    - HANDED: a function that is an argument of a call of code outside of the graph, which may call it.
+    - DIRECT: the call names the function.
+    - VIRTUAL: the callee is any function with the type of the call in the same entry of the virtual tables.
+    - INDIRECT: the callee is any function with the type of the call whose address some code uses.
+    - HANDED: the function is an argument of a call of code outside of the graph. That code may call the function.
 
-    All kinds but DIRECT include calls that may never happen.
+    The calls of all kinds except DIRECT may never happen.
     """
 
     DIRECT = "direct"
@@ -73,8 +73,8 @@ class Function:
 class Call:
     """A possible call of one function by another.
 
-    caller, callee: numbers of the functions. sites: number of places in the caller. loop_depth: largest number of loops
-    around such a place. certain: whether it is a direct call, or was seen in a run.
+    caller, callee: numbers of the functions. sites: number of places in the caller that call the callee. loop_depth:
+    largest number of loops around such a place. certain: whether the call is direct, or occurred in a run.
     """
 
     caller: int
@@ -86,7 +86,7 @@ class Call:
 
 
 MAIN = ("main", "_QQmain")
-"""Linker names of main programs: first that of C, C++ and gfortran, then that of flang."""
+"""Linker names of main programs: of C, C++ and gfortran, and of flang."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ class CallGraph:
     def main(self) -> int | None:
         """Return the number of the main program; None in a library.
 
-        If a C main starts a Fortran main program, it is the Fortran main program.
+        If a C main starts a Fortran main program, the main program is the Fortran one.
         """
         found = [self._by_name[name][0] for name in MAIN if name in self._by_name]
         defined = [number for number in found if self.functions[number].defined]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert call paths to text, the names of the regions from the root on joined by `->`, and back.
+"""Convert call paths to text, and text to call paths.
 
-Names of C++ functions may contain this arrow, too: `decltype(p->x)`, `operator->`, `std::function<auto (int) -> int>`.
-A reader splits only at arrows outside of brackets. A writer puts a space into the arrow of a name (`decltype(p- >x)`),
-because other tools split at every arrow; the reader removes the space.
+The text of a call path joins the names of its regions with `->`, from the root on: `main->solve->MPI_Wait`. Names of
+C++ functions may contain this arrow, too: `decltype(p->x)`, `operator->`, `std::function<auto (int) -> int>`. Quipu
+therefore splits a text only at arrows outside of brackets. Other tools split at every arrow. Quipu therefore writes the
+arrow of a name with a space (`decltype(p- >x)`), and removes the space when it reads the text.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ def in_path(name: str) -> str:
 def steps_of(text: str) -> list[str]:
     """Return the names of the regions in the text of a call path, without spaces around them.
 
-    If the brackets do not match, the text is split again without regard to < and >. If the other brackets do not match,
-    either, it is split at every arrow.
+    If the brackets do not match, < and > do not count as brackets. If the other brackets do not match, either, the text
+    is split at every arrow.
     """
     if ARROW not in text:
         return [_name(text)]

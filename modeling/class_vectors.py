@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often each class of basic blocks is executed at all configurations of an experiment.
+"""The numbers of executions of classes of basic blocks at all configurations of an experiment.
 
 A class is a set of basic blocks of a function that are always executed equally often, such as a loop body or one side
 of a branch. The compiler pass counts the executions of classes; the binary contains the effort of one execution.
@@ -35,11 +35,11 @@ class Place:
 class ClassVectors:
     """The numbers of executions of classes; each row is a class on a call path.
 
-    - callpath: (rows,), number of the call path in the call tree.
-    - counts: (rows, configurations), executions, summed over ranks and threads, means over repetitions.
-    - within: (rows,), the row of the class that contains this one on the same call path; -1: none.
-    - effort: by metric, (rows,), the effort of one execution.
-    - places: of each row in the source. ranks: (configurations,), number of ranks.
+    - callpath: number of the call path in the call tree, shape (rows,).
+    - counts: executions, summed over ranks and threads, mean over repetitions, shape (rows, configurations).
+    - within: the row of the class that contains this class on the same call path, shape (rows,); -1: none.
+    - effort: by metric, the effort of one execution, shape (rows,).
+    - places: the place of each row in the source. ranks: number of ranks, shape (configurations,).
     """
 
     callpath: Integers

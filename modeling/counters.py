@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of the metrics of processor counters in archives, for all sources of counters."""
+"""The metrics of processor counters in archives, and the sources of counters."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MISSES = {
     for size in (8, 16, 32, *(part << power for power in range(5, 14) for part in (2, 3)), 32768)
 }
 SCATTERED = {size * KIB: f"scattered_{size}k" for size in (64, 512)}
-"""MISSES and SCATTERED: names of metrics by the size of a cache (bytes). They count all misses of the cache, and the
-misses that a prefetcher does not avoid."""
+"""Names of metrics by the size of a cache (bytes). MISSES: all misses of the cache. SCATTERED: the misses that a
+prefetcher does not avoid."""
 
 COUNTERS = {
     metric.name: metric

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find call paths whose time grows faster than their effort, the cause, and the loss at a larger scale.
 
-If the time of a call path follows its effort, its time per unit of effort is the same at every configuration. For each
-call path with a prior, the slowdown is r = time / (time expected from effort). The prior is effort for computation, and
-the expected run time of the MPI operation for communication (priors/table.py). Along every parameter x, the slowdown is
-fitted by r = a + b·g(x). Each line of points that differ only in x has separate a and b, and all lines share one slowly
-growing g. A significant slowdown has a cause: waiting or contention in MPI, or contention or cache effects in
-computation.
+If the time of a call path follows its effort, its time per unit of effort is the same at every configuration. The
+slowdown of a call path is r = time / expected time. The expected time follows the effort (computation), or is the
+expected run time of the MPI operation (priors/table.py).
+
+The slowdown along a parameter x is fitted by r = a + b·g(x). A line consists of points that differ only in x. Each line
+has separate coefficients a and b. All lines share one slowly growing function g. The cause of a significant slowdown is
+waiting or contention in MPI, or contention or cache effects in computation.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ _LEAST_BEYOND = 0.01
 # The default target is this multiple of the largest measured number of ranks. benchmarks/modeling_accuracy.py and
 # modeling_layouts.py check predictions and intervals up to this factor.
 _TIMES_RANKS = 16.0
-# The same for each parameter, if no parameter is the number of ranks.
+# The default target if no parameter is the number of ranks: this multiple of the largest value of each parameter.
 _TIMES_OTHERS = 4.0
 # A note names call paths without effort if they take at least this part of the time.
 _WITHOUT_EFFORT = 0.05
-_NAMED = 3  # largest number of regions that such a note names
+_NAMED = 3  # largest number of regions in this note
 
 # Texts for notes on call paths without effort: a description of the kind, and the consequence for the user.
 _UNSEEN = "it is unknown whether their time grows faster than their work"
@@ -61,16 +62,16 @@ _NOT_COUNTED = {
 class Finding:
     """One call path that loses time as one parameter grows.
 
-    - path, label: number and text of the call path. cause: why it is slower. parameter: the one that grows.
+    - path, label: number and text of the call path. cause: why it is slower. parameter: the growing parameter.
     - predicted: exclusive time at the target (s). If `in_model`, it is the prediction of the model of time, otherwise
-      the time from effort times the slowdown.
+      the time from effort × the slowdown.
     - lost: the part of `predicted` that would be saved with the slowdown at the smallest measured value (s).
     - in_model: whether the model of time contains waiting or growth beyond effort.
-    - slowdown_measured, slowdown: the slowdown at the largest measured value, and at the target, relative to that at
-      the smallest measured value.
+    - slowdown_measured, slowdown: the slowdown at the largest measured value, and at the target. Both are relative to
+      the slowdown at the smallest measured value.
     - growth: function of the slowdown, such as "p^(1/3)".
     - significance: expected part of false findings among all findings that are at least as significant.
-    - wait_share: part of the time at the largest values of the parameter that was waiting; NaN if it was not measured.
+    - wait_share: waiting as a share of the time at the largest values of the parameter; NaN if it was not measured.
     - effort, basis: the model of time from effort as text, and the kind of effort.
     """
 
@@ -148,7 +149,7 @@ class Diagnosis:
         return sum(finding.lost for finding in self.findings if not finding.in_model)
 
     def share(self, finding: Finding | BeyondEffort) -> float:
-        """Return the lost time of a finding as a part of all time at the point, `predicted` + `not_in_models`."""
+        """Return the lost time of a finding as a share of `predicted` + `not_in_models`, all time at the point."""
         whole = self.predicted + self.not_in_models
         return finding.lost / whole if whole > 0 else math.nan
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare two experiments with the same call paths and configurations: effort exactly, time with a significance test.
 
-Times are compared by a rank test that is stratified by configuration: the statistic is the sum over configurations of
-the rank sums of Mann and Whitney (1947; van Elteren 1960 for strata). Its exact distribution, with ties, is computed
-under the hypothesis that the repetitions before and after are exchangeable within each configuration. The p-values of
-all call paths are corrected by the method of Benjamini and Hochberg (1995) with a false discovery rate of 5 %.
+The test of times is a rank test that is stratified by configuration (Mann and Whitney 1947; van Elteren 1960). The
+statistic is the sum of the rank sums of all configurations. The null hypothesis is that the repetitions before and
+after are exchangeable within each configuration. The exact distribution of the statistic, with ties, gives the p-value.
+The p-values of all call paths are corrected by the method of Benjamini and Hochberg (1995) with a false discovery rate
+of 5 %.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ class EffortDifference:
 
     - configurations: indices of the configurations that differ. of: number of configurations that were compared.
     - at: index of the configuration with the largest difference. before, after: means of the values there.
-    - certain: whether the repetitions of each side are equal. If not, the range of the values before still does not
-      overlap the range of the values after.
+    - certain: whether the repetitions of each side are equal. If they are not, the ranges of the values before and
+      after do not overlap.
     """
 
     path: int

@@ -23,8 +23,8 @@ def to_document(analysis: Analysis) -> dict[str, Any]:
     """Return the models as JSON data: {"format": "quipu-models", "schema": 1, ...}.
 
     "callpaths" contains the region and the parent of every call path. "models" contains for each metric the exclusive
-    models of all call paths, of which inclusive models are sums. Laws of counts, rates, and models of moments of the
-    heap are not stored.
+    models of all call paths; inclusive models are sums of these. The document does not contain laws of counts, rates,
+    and `Analysis.heap_moments`.
     """
     tree = analysis.tree
     return {

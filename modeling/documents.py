@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert untrusted JSON and TOML texts to typed values, within limits; an error names the wrong key."""
+"""Convert untrusted JSON and TOML texts to typed values. Memory and depth are limited. Errors name the wrong key."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def check_document(content: bytes) -> None:
 
 
 def _fraction(_kind: type[Fraction], value: str) -> Fraction:
-    """Return a fraction from its text, for msgspec, which does not support this type. Exponents are stored so."""
+    """Return the fraction in a text. msgspec calls this function for exponents of models, which are stored as text."""
     return fraction_of(value)
 
 

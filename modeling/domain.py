@@ -22,9 +22,9 @@ _TELLING = ("instructions", "visits", "bytes_sent")
 def possible_grids(experiment: Experiment, library: Library) -> tuple[ProcessGrid, ...]:
     """Return the possible process grids of a program, the most probable first.
 
-    If the basic blocks grow like n², where n is the only varied parameter other than the number of processes, grids of
-    three dimensions are excluded. The other grids are ranked by the bits that they save: the difference between writing
-    the largest counts as a table, and as formulas of the grid.
+    Let n be the only varied parameter other than the number of processes. If the basic blocks grow like n², grids of
+    three dimensions are excluded. The other grids are ranked by the bits that they save: the bits of the largest counts
+    as a table, minus the bits of the counts as formulas of the grid.
     """
     grids = experiment.grids
     if len(grids) < 2 or "blocks" not in experiment.values:
@@ -48,7 +48,10 @@ def _ranked(experiment: Experiment, grids: tuple[ProcessGrid, ...], library: Lib
 
 
 def _largest(experiment: Experiment, metric: str) -> FloatArray:
-    """Return the counts (N, C) of the N call paths with the largest ones, measured at all C configurations."""
+    """Return a metric of the N call paths with the largest values, shape (N, C).
+
+    Only call paths that were measured at all C configurations are considered.
+    """
     values = experiment.values[metric]
     measured = (~np.isnan(values)).sum(axis=2)
     means: FloatArray = np.nansum(values, axis=2) / np.maximum(measured, 1)
@@ -60,8 +63,8 @@ def _largest(experiment: Experiment, metric: str) -> FloatArray:
 def _exponent(experiment: Experiment, processes: int) -> float | None:
     """Return the exponent with which the blocks of the program grow between the two largest values of n.
 
-    processes: column of the number of processes. None if n is not the only other parameter that varies, or without
-    lines along n.
+    processes: column of the number of processes. Returns None if not exactly one other parameter n varies, or if no
+    configurations differ only in n.
     """
     points = experiment.points
     varied = [place for place in range(points.shape[1]) if np.unique(points[:, place]).size > 1]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The metric `effort_excess`: the imbalance of a call path over the ranks, in basic blocks.
 
-For each interval between two synchronizations of all ranks, the excess is the maximum of the blocks over the ranks
-minus their mean. The metric is the sum over all intervals. A run without records of its synchronizations counts as one
-interval. The metric is the same in every run and is modeled like other counts; its model shows how the imbalance grows.
+An interval is the part of a run between two synchronizations of all ranks. The excess of an interval is the maximum of
+the blocks over the ranks minus their mean. The metric is the sum of the excesses of all intervals. A run without
+records of its synchronizations counts as one interval. The metric is the same in every run, so it is modeled like other
+counts. The model shows how the imbalance grows.
 """
 
 from __future__ import annotations

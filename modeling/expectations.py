@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check expectations about the effort of a program: growth, bounds, and equality with an earlier state.
+"""Check expectations about the effort of a program: its growth, bounds, and equality with an earlier measurement.
 
-Effort does not depend on the load of the machine, so single runs of a few small configurations are sufficient.
+Effort does not depend on the load of the machine. One run of each of a few small configurations is therefore enough.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from .pmnf.model import (
 )
 
 LEAST_VALUES = 4
-"""Least number of values of a parameter that determine a growth. With three values, both n^(8/3)·log2(n) and
-n³ + 2n² + 3n + 3 may fit."""
+"""Smallest number of values of a parameter that determine a growth. Three values are not enough: n^(8/3)·log2(n) and
+n³ + 2n² + 3n + 3 may both fit."""
 _CONSTANT: Exponents = (Fraction(0), 0)
 _DOUBT = 0.05
-"""A result is undecided if hypotheses with the opposite result have a larger posterior weight than this."""
+"""A result is undecided if the hypotheses with the opposite result have a larger posterior weight than this."""
 
 Scope = Literal["inclusive", "exclusive"]
 
 
 class State(Enum):
-    """The result of an expectation. UNDECIDED: the measurements do not determine whether it holds."""
+    """The result of an expectation. UNDECIDED: the measurements do not determine whether the expectation holds."""
 
     HELD = "held"
     FAILED = "failed"
@@ -49,9 +49,11 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Growth:
-    """Expected growth. exponents: for each checked parameter x, (i, j) of x^i·log2(x)^j.
+    """Expected growth.
 
-    text: as the user wrote it. at_most: whether slower growth is allowed, too.
+    - exponents: for each checked parameter x, the exponents (i, j) of x^i·log2(x)^j.
+    - text: the growth as the user wrote it.
+    - at_most: whether slower growth is allowed, too.
     """
 
     text: str
@@ -63,10 +65,13 @@ class Growth:
 class Expectation:
     """One expectation about one metric of the call paths that match a pattern.
 
-    Exactly one of growth, bound and baseline is set. bound: a formula, such as "48*n^2", for the largest value at every
-    configuration, in the unit of the metric. baseline: "same" (values equal the baseline, an earlier state), or
-    "at_most" (values are not above it). tolerance: relative for bounds and baselines, absolute for exponents; if it is
-    above 0, logarithms are ignored. name: for reports; "": the rule.
+    Exactly one of growth, bound and baseline is set.
+
+    - bound: a formula, such as "48*n^2", for the largest allowed value at each configuration, in the unit of the
+      metric.
+    - baseline: "same" (values equal the baseline, an earlier measurement), or "at_most" (values are not above it).
+    - tolerance: relative for bounds and baselines, absolute for exponents. If it is above 0, logarithms are ignored.
+    - name: name in reports; "": the text of the rule.
     """
 
     pattern: str
@@ -93,8 +98,8 @@ class Expectation:
 class Outcome:
     """The result of one expectation for one call path; path -1: no call path matches the pattern.
 
-    message: the result as text. value, limit, point: the worst value, its limit, and the configuration; NaN for
-    expectations of growth.
+    message: the result as text. value, limit, point: the value that deviates most, its limit, and its configuration;
+    value and limit are NaN for expectations of growth.
     """
 
     expectation: Expectation
@@ -108,10 +113,11 @@ class Outcome:
 
 
 def growth_of(text: str | Mapping[str, str], parameters: Sequence[str], at_most: bool) -> Growth:
-    """Return the expected growth of a text such as "n*log2(n)", which means all parameters, or of texts by parameter.
+    """Return the expected growth that a text describes.
 
-    A text may also be "constant". parameters: of the experiment. at_most: see `Growth`. Raises ModelingError if a text
-    is not a product, or contains an unknown parameter.
+    text: a product such as "n*log2(n)" or "constant", for all parameters, or one such text for each of some parameters.
+    parameters: the parameters of the experiment. at_most: as in `Growth`. Raises ModelingError if a text is not a
+    product, or contains an unknown parameter.
     """
     named = dict.fromkeys(parameters, text) if isinstance(text, str) else dict(text)
     if unknown := [name for name in named if name not in parameters]:
@@ -204,7 +210,8 @@ def _fits_one(expected: Exponents, found: Exponents, at_most: bool, tolerance: f
 def _doubt(expectation: Expectation, models: Sequence[Model], holds: bool) -> float:
     """Return the posterior weight of hypotheses with the opposite result.
 
-    models: the parts of a sum, whose hypotheses count as independent. holds: the result of the likeliest hypotheses.
+    models: the models of the parts of a sum; their hypotheses count as independent. holds: the result of the likeliest
+    hypotheses.
     """
     certain = 1.0
     for place, model in enumerate(models):
@@ -278,7 +285,7 @@ def _compared(
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.where(known & (excess > 0), np.abs(excess) / np.abs(limits), -np.inf)
     wrong = int(np.count_nonzero(excess > 0))
-    # of equal deviations, show the last configuration, which is the largest
+    # Of configurations with equal deviations, show the last one, which is the largest.
     at = int(np.flatnonzero(relative >= (1.0 - 1e-6) * relative.max() if wrong else known)[-1])
     point = dict(zip(experiment.parameters, experiment.points[at].tolist(), strict=True))
     state = State.FAILED if wrong else State.HELD

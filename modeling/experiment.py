@@ -2,8 +2,8 @@
 """The data model of measuring and modeling: metrics, regions, call paths, configurations, values.
 
 Values are exclusive: the value of a call path does not contain the call paths below it. Inclusive values are computed
-from the tree. Call paths are given by their numbers in the tree, configurations by their rows. All objects are
-immutable; arrays are not changed after construction.
+from the tree. The number of a call path is its index in the tree, and a configuration is a row of `Experiment.points`.
+All objects are immutable; no code changes their arrays after construction.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 PEAK, HELD = "heap_peak", "heap_held"
-"""Metrics in bytes: the largest heap of the rank during an allocation of the call path, and the part that the call path
-had allocated when the heap of the rank was largest."""
+"""Metrics of the heap (bytes). `heap_peak`: the largest heap of the rank during an allocation of the call path.
+`heap_held`: the bytes that the call path held when the heap of the rank was largest."""
 
-# The metric of effort whose imbalance over the ranks is recorded, because it makes ranks wait.
+# The metric of effort whose imbalance over the ranks is recorded, because this imbalance makes ranks wait.
 IMBALANCE = "blocks"
 CRITICAL, BETWEEN = "critical_blocks", "effort_excess"
 """Metrics of a call path in basic blocks, as sums over the intervals between synchronizations of all ranks: the maximum
@@ -60,9 +60,10 @@ class RegionKind(Enum):
 class Metric:
     """A quantity that is recorded for each call path.
 
-    unit: "1" for counts. kind: "effort" (equal in all runs of a configuration) or "cost" (noisy, such as time).
-    over_locations: whether the values of threads, and of call paths in inclusive values, are added ("sum") or their
-    maximum is used ("max").
+    - unit: "1" for counts.
+    - kind: "effort" (equal in all runs of a configuration) or "cost" (varies between runs, such as time).
+    - over_locations: "sum" if the values of threads are added, or "max" if their maximum is used. The same holds for
+      the values of call paths in an inclusive value.
     """
 
     name: str
@@ -278,7 +279,7 @@ def with_all_repetitions(values: FloatArray) -> FloatArray:
 def median_over_repetitions(values: FloatArray) -> FloatArray:
     """Return the median over the last axis of the values that are not NaN; NaN if there are none.
 
-    A single slow repetition has little effect on it.
+    A single slow repetition has little effect on a median.
     """
     result = np.full(values.shape[:-1], np.nan)
     some = np.asarray((~np.isnan(values)).any(axis=-1))
@@ -393,8 +394,8 @@ class Experiment:
     def dedicated(self) -> NDArray[np.bool_]:
         """Return a mask (configurations,) of the configurations whose ranks had a processor each.
 
-        Other programs did not disturb at least one of their runs. Configurations count as such if nothing else is
-        known.
+        Other programs left at least one run of these configurations undisturbed. Configurations of which the load or
+        the number of processors is unknown count as undisturbed.
         """
         return np.asarray(~(self.shares_processors | self.disturbed), dtype=bool)
 
@@ -427,7 +428,7 @@ class Experiment:
     def scatter(self) -> float:
         """Return the scatter of repetitions: the median over all times of (upper quartile/lower quartile - 1).
 
-        The lower quartile is the typical time (`rate_fit.typical`). 0 without repetitions or times.
+        The lower quartile is the typical time (`rate_fit.typical`). The result is 0 without repetitions or times.
         """
         times = self.values.get("time")
         if times is None or times.shape[2] < 2:
@@ -458,8 +459,8 @@ class Experiment:
     def program(self, metric: str) -> FloatArray:
         """Return a metric of the whole program, shape (configurations, repetitions).
 
-        If values are maxima over the ranks, the time is that of the slowest rank, if it is known. Other metrics are
-        then sums of maxima, which are upper bounds.
+        If values are maxima over the ranks, the time is the time of the slowest rank, if this time is known. Other
+        metrics are then sums of maxima, which are upper bounds.
         """
         if self.over_ranks == "max" and metric == "time" and self.rank_times is not None:
             return self.rank_times.high

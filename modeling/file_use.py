@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find uses of files that do not scale: small writes, one rank that writes for all, a file per rank.
+"""Find uses of files that do not scale: small writes, one rank that writes for all ranks, a file per rank.
 
-A group of files is a region of the kind FILE: all files whose names differ only in numbers, such as out.#.
+A group of files contains all files whose names differ only in numbers, such as out.#. It is a region of the kind FILE.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .evaluation import evaluate
 from .experiment import Experiment, FloatArray, RegionKind
 
 SMALL_WRITE = 4096
-"""Writes are small below this mean size: the bytes of a page of memory. A system writes at least one page, and a
-parallel file system locks at least one."""
+"""Writes with a smaller mean size (bytes) are small. It is the size of a page of memory: an operating system writes at
+least one page, and a parallel file system locks at least one page."""
 MANY_WRITES = 100
 """Small writes are reported if a rank has at least this number of them."""
-_ONE_RANK = 0.9  # one rank writes for all if it writes at least this part of all bytes,
-_LEAST_BYTES = 1e5  # and at least this number of bytes
+_ONE_RANK = 0.9  # one rank writes for all ranks if it writes at least this share of all bytes …
+_LEAST_BYTES = 1e5  # … and at least this number of bytes
 _PER_RANK = 0.5  # ranks have separate files if each opens at least this number on average
 
 
@@ -38,9 +38,11 @@ class FileUse(Enum):
 class FileFinding:
     """A use of a group of files from one call path that does not scale.
 
-    path, label: number and text of the call path. group: name of the group of files. at_target: predicted number in
-    `unit`: writes of a rank, bytes of the single writing rank, or files that all ranks open; NaN without a prediction.
-    measured: the same at the largest measured configuration. size: mean bytes of a write there, NaN for files per rank.
+    - path, label: number and text of the call path. group: name of the group of files.
+    - at_target: predicted number at the target in `unit`: writes of a rank, bytes of the writing rank, or files that
+      all ranks open; NaN without a prediction.
+    - measured: the same number at the largest measured configuration.
+    - size: mean bytes of a write at this configuration; NaN for files per rank.
     """
 
     path: int
@@ -58,9 +60,10 @@ def file_uses(
 ) -> tuple[FileFinding, ...]:
     """Return the uses of files that do not scale, the largest predicted numbers first; () if files were not counted.
 
-    experiment, largest: the values as means over the ranks, and as maxima. analysis: the models of `experiment`. ranks:
-    the parameter that is the number of ranks; with None, only small writes are found. point: the target, values by
-    parameter.
+    - experiment, largest: the experiment with means over the ranks, and with maxima over the ranks.
+    - analysis: the models of `experiment`.
+    - ranks: the parameter that is the number of ranks; with None, only small writes are found.
+    - point: the target, values by parameter.
     """
     if "file_writes" not in experiment.values or not experiment.configurations:
         return ()

@@ -17,11 +17,14 @@ from .pmnf.model import Prediction
 def largest_heap(analysis: Analysis, point: Mapping[str, float]) -> Prediction | None:
     """Return the largest heap of a rank at a point in bytes, including the start and the end of MPI.
 
-    None without a model. The value is the sum of the models of `heap_held` over the call paths, because the part of
-    each call path has a simple formula, and their sum has none. `heap_held` refers to the moment at which the heap was
-    largest in the runs. If the heap is predicted to be larger at another moment (`heap_moments`), the difference is
-    added. The interval contains the intervals of this sum and of the models of `heap_peak`. Allocations of an MPI
-    library differ between runs, so the interval of the sum alone would be too narrow.
+    Returns None without a model.
+
+    - The value is the sum of the models of `heap_held` over the call paths. The part of a call path has a simple
+      formula, but the largest heap has none.
+    - `heap_held` describes the moment at which the heap was largest in the runs. If the heap is predicted to be larger
+      at another moment (`heap_moments`), the difference is added.
+    - The interval contains the intervals of this sum and of the models of `heap_peak`. The interval of the sum alone
+      would be too narrow, because allocations of an MPI library differ between runs.
     """
     known = [metric for metric in (HELD, PEAK) if metric in analysis.metrics]
     found = [_program(evaluate(analysis, point, metric)) for metric in known]
@@ -35,7 +38,7 @@ def largest_heap(analysis: Analysis, point: Mapping[str, float]) -> Prediction |
 
 
 def _later(analysis: Analysis, point: Mapping[str, float]) -> float:
-    """Return the bytes by which the heap at another moment is predicted to exceed that at the moment of `heap_held`."""
+    """Return the predicted bytes by which the heap at another moment exceeds the heap at the moment of `heap_held`."""
     place = tuple(float(point[name]) for name in analysis.parameters)
     below = [model.predict(place).value for model in analysis.heap_moments]
     return max(0.0, -min(below, default=0.0)) if np.isfinite(below).all() else 0.0

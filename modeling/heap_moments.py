@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model the difference between the largest heap and the heap at a call path.
 
-The metric `heap_held` refers to one moment: when the heap of the rank was largest. In larger runs this may be another
-moment, for example if a matrix grows faster than the buffers of its construction. The metric `heap_peak` records the
-largest heap during the allocations of each call path. The difference between the largest heap of all and this number
-has a simple formula, even if the heap is a sum of many parts.
+The metric `heap_held` describes the moment at which the heap of a rank was largest. In larger runs, the heap may be
+largest at another moment, for example if a matrix grows faster than the buffers of its construction. The metric
+`heap_peak` records the largest heap during the allocations of each call path. The largest heap of the rank minus
+`heap_peak` of a call path has a simple formula, even if the heap is a sum of many parts.
 """
 
 from __future__ import annotations

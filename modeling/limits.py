@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limit the resources for reading one untrusted file: memory, memory relative to its size, time, and depth.
 
-A reader begins a `reading` of its file, and declares memory before it uses it. If a limit is too low for a valid file,
-the error names the environment variable with which the user can raise it.
+The code that reads a file opens a block `reading`, and declares memory before it allocates the memory. If a limit is
+too low for a valid file, the error names the environment variable with which the user can raise the limit.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _current: ContextVar[Reading | None] = ContextVar("reading", default=None)
 
 @contextmanager
 def reading(source: object, size: int | None = None) -> Iterator[Reading]:
-    """Count all resources that are declared in the block for one file.
+    """Count all resources that are declared inside of the block for one file.
 
     source: name of the file in errors. size: its bytes on disk; None if unknown.
     """
@@ -95,7 +95,7 @@ def reading(source: object, size: int | None = None) -> Iterator[Reading]:
 
 
 def current() -> Reading:
-    """Return the reading of the innermost block of `reading`; without a block, one of an input of unknown size."""
+    """Return the `Reading` of the innermost block `reading`; without a block, a `Reading` of unknown size."""
     return _current.get() or Reading("the input")
 
 
@@ -103,8 +103,9 @@ def current() -> Reading:
 def reading_file(path: Path, special: bool = False) -> Iterator[bytes]:
     """Yield the bytes of a file, and count all resources that are declared in the block for this file.
 
-    special: whether the file may be a pipe or a device; only files that users name themselves may be. A pipe without
-    `special` does not block. Raises FormatError if the file cannot be read, is too large, or is of another kind.
+    special: whether the file may be a pipe or a device, which is only allowed for files that users name. Without
+    `special`, a pipe raises an error and does not block. Raises FormatError if the file cannot be read, is too large,
+    or is not a regular file.
     """
     try:
         with open(path, "rb", opener=None if special else without_waiting) as file:

@@ -16,8 +16,8 @@ LineEffort = Mapping[int, tuple[float, ...]]
 class LineChange:
     """A source line whose effort differs.
 
-    old_line, line: its number in the old and in the new version, 0 if it does not exist there. before, after: its
-    effort, one value per metric; 0 if it does not exist.
+    old_line, line: number of the line in the old and in the new version; 0 if the version has no such line. before,
+    after: effort of the line in both versions, one value per metric; 0 if the version has no such line.
     """
 
     old_line: int

@@ -25,9 +25,10 @@ AtLeast1 = Annotated[float, msgspec.Meta(ge=1, le=1e18)]
 class Cache:
     """One level of data cache of a core.
 
-    - bytes: its size. line: bytes of a line. ways: associativity, 0 if unknown. cores: number of cores that share it.
-    - latency: seconds of a load that hits it and depends on the load before.
-    - effective: usable bytes by measurement, fewer than `bytes` if other programs share the cache; 0 if not measured.
+    - bytes: size of the cache. line: bytes of a cache line. ways: associativity, 0 if unknown. cores: number of cores
+      that share the cache.
+    - latency: seconds of a load that hits the cache and depends on the previous load.
+    - effective: usable bytes by measurement; fewer than `bytes` if other programs share the cache; 0 if not measured.
     """
 
     level: Positive
@@ -85,8 +86,9 @@ class Network:
     def seconds(self, size: float) -> float:
         """Return the seconds of the operation for `size` bytes.
 
-        The time is interpolated between measured sizes, because MPI libraries use different protocols for different
-        sizes, and one line through all sizes fits none well. Without measured sizes, alpha and beta give the time.
+        The time is interpolated between measured sizes; beyond the largest size, it grows as between the two largest
+        sizes. With fewer than two measured sizes, it is alpha + beta · bytes. MPI libraries use different protocols for
+        different sizes, so one line does not fit all sizes.
         """
         if len(self.times) < 2:
             return self.alpha + self.beta * size
@@ -129,7 +131,7 @@ class Machine:
     def latency(self, level: str) -> float:
         """Return the seconds of a load from "L1", "L2", "LLC" (last-level cache) or "memory".
 
-        If a cache does not exist, it is the latency of the next nearer one. 0 without caches.
+        If the cache level does not exist, the result is the latency of the next nearer level; 0 without caches.
         """
         if level == "memory":
             return self.memory

@@ -13,11 +13,11 @@ from .printable import counted
 class RunQuality:
     """Known disturbances of a run.
 
-    - processors: number of processors that its ranks and threads needed at once, and number of available processors;
-      None if unknown.
+    - processors: number of processors that the ranks and threads of the run needed at once, and number of available
+      processors; None if unknown.
     - others: mean number of processors that other programs used during the run; None if unknown.
-    - oversubscribed: it had more ranks and threads than processors. loaded: other programs used processors that it
-      needed.
+    - oversubscribed: the run had more ranks and threads than processors. loaded: other programs used processors that
+      the run needed.
     - simulated: number of simulated ranks, 0 for a real run. by_effort: whether simulated time depends only on effort.
     - threads: number per rank.
     """

@@ -47,8 +47,8 @@ class Analysis:
     - exclusive: by metric, one model per call path of `tree`. ranges: (lowest, highest) measured value per parameter.
     - over_ranks: how values of ranks are combined, "mean", "max" or "sum". notes: texts for the user.
     - oversubscribed: measured points with more ranks than processors.
-    - slowest_rank: the slowest rank at the point where it exceeds the mean over ranks most; None if it dominates
-      nowhere or is unknown.
+    - slowest_rank: the slowest rank at the point where its time exceeds the mean over ranks most; None if it is
+      unknown, or if it dominates at no point (`slowest_rank.py`).
     - run_scatter: nine of ten runs differ from the mean of their configuration by at most this number in ln(time of the
       program); None if unknown.
     - quality: one line about the quality of the measurement.
@@ -148,7 +148,7 @@ class Analysis:
         return order
 
     def lacks_model(self, metric: str, path: int) -> bool:
-        """Return whether a call path lacks an exclusive model. A caller that was not measured itself needs none."""
+        """Return whether a call path lacks an exclusive model. A caller without measurements needs no model."""
         model = self.exclusive[metric][path].model
         return isinstance(model, NoModel) and not (model == NoModel() and self.tree.children[path])
 
@@ -202,8 +202,8 @@ class Analysis:
     def _absence(parts: Sequence[Model], least: Sequence[str]) -> tuple[tuple[tuple[str, float], ...], tuple[str, ...]]:
         """Return the pairs (parameter, value) at which all parts of a sum are absent, and notes on partial absence.
 
-        A note names the pairs at which only some parts are absent. least: parameters that are never below 1. Their
-        value 1 causes no note, because the sum is correct there.
+        A note names the pairs at which only some parts are absent. least: parameters that are never below 1. The value
+        1 of these parameters causes no note, because the sum is correct at this value.
         """
         some = [set(part.absent) for part in parts if part.constant or part.terms]
         everywhere = set.intersection(*some) if some else set()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make linker names of C++ functions independent of the MPI with which they were built.
+"""Make linker names of C++ functions independent of the MPI library with which the program was built.
 
-A communicator is a `struct ompi_communicator_t *` in Open MPI, a `simgrid::smpi::Comm *` in SMPI (SimGrid's MPI) and an
-`int` in MPICH. The linker name of a function with such a parameter (a handle) therefore differs between builds. The
-headers of SMPI also contain macros for functions of the C library, which rename functions of the program: a method
-`free` becomes `smpi_shared_free`.
+The type of an MPI handle, such as a communicator, is a part of the linker name of a function with such a parameter. The
+type of a communicator is `struct ompi_communicator_t *` in Open MPI, `simgrid::smpi::Comm *` in SMPI (SimGrid's MPI)
+and `int` in MPICH. The linker name therefore differs between builds. The headers of SMPI also define macros for
+functions of the C library. These macros rename functions of the program: a method `free` becomes `smpi_shared_free`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _RENAMED_BY_SMPI = dict(re.findall(r"^QUIPU_SMPI_RENAMED\((\w+), \d, (\w+)\)$", 
 def common_linker_name(name: str) -> str:
     """Return a linker name that is equal for all MPIs, for comparisons only.
 
-    Handles become integers, as in MPICH. Functions that SMPI renamed get their original names. In names with handles,
-    all references to a previous type (S_, S0_, …) become S_, because the types of handles change their numbers.
-    agent/runtime/mpi_handles.cpp does the same (tests/native/test_mpi_handles.py compares both).
+    The types of handles become int, as in MPICH. Functions that SMPI renamed get their original names. In names with
+    handles, all references to a previous type (S_, S0_, …) become S_, because the types of handles change their
+    numbers. agent/runtime/mpi_handles.cpp does the same (tests/native/test_mpi_handles.py compares both).
     """
     if not name.startswith("_Z") or not (_has_handles(name) or "smpi_" in name):
         return name
@@ -38,8 +38,8 @@ def common_linker_name(name: str) -> str:
 def of_any_build(name: str) -> str | None:
     """Return a pattern with * that matches the linker name of a function for every MPI; None if it is always the same.
 
-    The pattern also matches some other functions: with the same name, if they differ only in handles or in references
-    to previous types, and functions whose name ends like a name that SMPI renamed.
+    The pattern also matches some other functions: functions with the same name that differ only in handles or in
+    references to previous types, and functions whose name ends like a name that SMPI renamed.
     """
     if common_linker_name(name) == name:
         return None

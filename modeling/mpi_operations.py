@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Properties of MPI operations by the names of their regions: the rows of mpi_wrap/operations.toml.
 
-operations.toml explains its columns. It is package data of quipu.mpi_wrap. It is found without importing that package,
-and read at the first use.
+operations.toml explains the columns. The file is package data of quipu.mpi_wrap. This module finds the file without an
+import of quipu.mpi_wrap, and reads the file at the first use.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class MpiOperation:
 def operation_of(region: str) -> MpiOperation | None:
     """Return the operation of a region: MPI_Bcast for PMPI_Bcast, mpi_bcast__, MPI_Bcast_c, MPI_Bcast_f08.
 
-    None for regions of other kinds, and for MPI functions without a row.
+    Returns None for regions of other kinds, and for MPI functions without a row.
     """
     name = _REGION.fullmatch(region.lower())
     return _operations().get(name[1]) if name else None
