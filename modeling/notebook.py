@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 MOST_ROWS = 50
-"""Largest number of call paths in a table of a notebook; `frame` contains all."""
+"""Largest number of call paths in a table of a notebook. The methods `frame` return all call paths."""
 _NAME = 80  # largest width of a call path in such a table (characters)
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run independent tasks in this process, in several processes of this machine, or in an MPI job (option --jobs).
 
-Results are in the order of the tasks. Except for rounding errors of sums, they do not depend on the number of workers.
+The results have the order of the tasks. They do not depend on the number of workers, except for rounding errors of
+sums.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, TypeVar
 from .errors import EnvironmentProblem, UsageError
 from .limits import whole_number
 
-# With fewer call paths per batch, it takes longer to send them to a worker than to fit them.
+# With fewer call paths per batch, sending the batch to a worker takes longer than fitting the models.
 LEAST_BATCH = 250
 # Batches with more call paths, or more values, need more memory without saving time.
 MOST_BATCH = 2000
@@ -30,7 +31,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Workers:
-    """A number of processes that execute tasks. map_tasks: a function such as map or Executor.map."""
+    """The processes that execute tasks. map_tasks: function that distributes tasks, such as map or Executor.map."""
 
     count: int
     map_tasks: Callable[..., Iterable[Any]]
@@ -48,11 +49,12 @@ _workers: ContextVar[Workers] = ContextVar("workers", default=ALONE)
 def jobs(number: str) -> Iterator[Workers | None]:
     """Yield the workers of the option `--jobs`. They also fit all models inside of the block (`workers_for`).
 
-    number: a number of processes on this machine, or "mpi" for an MPI job: `mpiexec -n 4 quipu …`, or
-    `mpiexec -n 4 python -m mpi4py.futures …`. In the first form, rank 0 gets the workers. The other ranks work for rank
-    0; when it is done, their block gets None.
+    number: a number of processes on this machine, or "mpi" for an MPI job. Such a job has one of two forms:
+    `mpiexec -n 4 quipu …` or `mpiexec -n 4 python -m mpi4py.futures …`. In the first form, rank 0 gets the workers, and
+    the other ranks execute tasks for rank 0. When rank 0 has left its block, the blocks of the other ranks begin with
+    None.
 
-    Raises UsageError for another text, EnvironmentProblem without mpi4py or with an mpi4py of another MPI.
+    Raises UsageError for another text, and EnvironmentProblem without mpi4py or with an mpi4py of another MPI library.
     """
     if number == "mpi":
         with _mpi_executor() as executor:
@@ -65,7 +67,7 @@ def jobs(number: str) -> Iterator[Workers | None]:
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
-        # spawn, because forked processes would lack the threads of the linear algebra library
+        # "spawn", because forked processes would lack the threads of the linear algebra library.
         with ProcessPoolExecutor(count, get_context("spawn")) as pool, modeling_by(Workers(count, pool.map)) as workers:
             yield workers
     elif number == "1":
@@ -91,7 +93,7 @@ def started_by_mpi() -> bool:
 
 
 def _mpi_executor() -> AbstractContextManager[Any]:
-    """Return an executor, a context manager, over the processes of this MPI job, or over processes that MPI spawns."""
+    """Return a context manager: an executor over the processes of this MPI job, or over processes that MPI spawns."""
     try:
         from mpi4py import MPI
         from mpi4py.futures import MPICommExecutor, MPIPoolExecutor
@@ -120,8 +122,8 @@ def batches(paths: int, workers: int, values: int = 1) -> list[slice]:
 def batches_of(sizes: Sequence[int], workers: int, values: int = 1) -> list[list[slice]]:
     """Divide consecutive groups of call paths of these sizes into batches, as `batches` does.
 
-    A batch is a list of slices. It contains several groups if they are small. A group is divided only if it is larger
-    than a batch.
+    A batch is a list of slices. A batch contains several small groups, or a part of a group that is larger than a
+    batch.
     """
     paths = sum(sizes)
     most = min(MOST_BATCH, max(1, MOST_VALUES // max(values, 1)))

@@ -15,9 +15,9 @@ NATIVE = Path("lib", "quipu")
 def prefix(environment: Mapping[str, str] = os.environ, package: Path = Path(__file__).parents[1]) -> Path:
     """Return the prefix, the folder that contains bin and lib/quipu.
 
-    It is QUIPU_HOME in `environment`, else a folder above `package` (the Python package) that contains lib/quipu, else
-    the prefix of the running Python. Packages of Spack, and installations by pip with --user or --prefix, have another
-    prefix than Python.
+    The prefix is the first of these folders: QUIPU_HOME in `environment`; a folder above `package` (the Python package)
+    that contains lib/quipu; the prefix of the running Python. The prefix of Python is not always correct: packages of
+    Spack, and installations by pip with --user or --prefix, have another prefix.
     """
     home = environment.get("QUIPU_HOME")
     if home:
@@ -32,7 +32,7 @@ def prefix(environment: Mapping[str, str] = os.environ, package: Path = Path(__f
 def user_cache() -> Path | None:
     """Return the cache folder ${XDG_CACHE_HOME:-~/.cache}/quipu, which may not exist yet.
 
-    None if the home folder is unknown, for example of a user without an entry in passwd, as in many containers.
+    Returns None if the home folder is unknown. In many containers, for example, the user has no entry in passwd.
     """
     configured = os.environ.get("XDG_CACHE_HOME")
     try:

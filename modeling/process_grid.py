@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Process grids: the arrangement of p processes in one to three dimensions.
 
-If a domain is divided among processes, counts such as the neighbours of a rank depend on the grid, such as 4 × 2, not
-only on the number of processes. A rule gives the grid of a program for any number of processes. An extent is the number
-of processes along one dimension of the grid.
+If a program divides a domain among its processes, counts such as the neighbours of a rank depend on the grid (such as
+4 × 2), and not only on the number of processes. A rule gives the grid of a program for any number of processes. An
+extent is the number of processes along one dimension of the grid.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _Floats = NDArray[np.float64]
 
 LETTERS = "xyzuvw"
 MOST_DIMENSIONS = 3
-# Larger numbers of processes are not factorized; the extents of their grids are computed as roots.
+# Larger numbers of processes are not factorized. All extents of their grids are the root of the number.
 _LARGEST = 1 << 40
 # Extents of arrays up to this size are cached.
 _FEW = 1024
@@ -30,7 +30,8 @@ _FEW = 1024
 def balanced(processes: int, dimensions: int) -> tuple[int, ...]:
     """Return the extents of a grid as MPI_Dims_create chooses them: as close to each other as possible, largest first.
 
-    Source: MPI 4.1, section 8.5.2. Here, the extents have the smallest sum, and among these the smallest first extent.
+    Source: MPI 4.1, section 8.5.2, which does not define "close". Here, the extents have the smallest possible sum. If
+    several grids have this sum, the first extent is the smallest possible.
     """
     if dimensions == 1:
         return (processes,)
@@ -46,7 +47,8 @@ def balanced(processes: int, dimensions: int) -> tuple[int, ...]:
 def prime_factors_in_turn(processes: int, dimensions: int) -> tuple[int, ...]:
     """Return the extents of a grid, largest first, by multiplying the smallest extent so far by each prime factor.
 
-    Prime factors are used in descending order. MPI_Dims_create works so in Open MPI before version 5 and in SimGrid.
+    The prime factors are used in descending order. This is the method of MPI_Dims_create in Open MPI before version 5
+    and in SimGrid.
     """
     extents = [1] * dimensions
     for factor in _prime_factors(processes):
@@ -107,7 +109,7 @@ def is_rule(rule: str, dimensions: int) -> bool:
 def extents(rule: str, processes: float, dimensions: int) -> tuple[float, ...]:
     """Return the extents of the grid of a number of processes by a rule (`is_rule`).
 
-    If the number is not whole or too large, all extents are its root.
+    If the number of processes is not whole or is too large, all extents are its root.
     """
     if not float(processes).is_integer() or not 1 <= processes <= _LARGEST:
         return (float(processes ** (1.0 / dimensions)),) * dimensions
@@ -131,7 +133,7 @@ class Axis:
         """Return the extents at numbers of processes, same shape. The array may be read-only."""
         if processes.size > _FEW:
             return _extent(self, processes)
-        # cached, because models are evaluated many times at few sets of points
+        # The result is cached, because models are evaluated many times at few sets of points.
         return _extent_of_few(self, np.asarray(processes, dtype=np.float64).tobytes()).reshape(processes.shape)
 
     def name(self, parameter: str) -> str:
@@ -156,10 +158,11 @@ def _extent_of_few(axis: Axis, processes: bytes) -> _Floats:
 
 @dataclass(frozen=True)
 class ProcessGrid:
-    """The grids of a program. parameter: the number of processes. rule: see `is_rule`.
+    """The process grids of a program for all numbers of processes.
 
-    source: "MPI_Cart_create" (the program created it), "declared" (by the user), or "" for an assumed grid. periodic:
-    for each dimension, whether the first and the last rank are neighbours; () if unknown.
+    - parameter: the name of the parameter that is the number of processes. rule: see `is_rule`.
+    - source: "MPI_Cart_create" (the program created the grid), "declared" (by the user), or "" for an assumed grid.
+    - periodic: for each dimension, whether the first and the last rank are neighbours; () if unknown.
     """
 
     parameter: str
@@ -189,11 +192,14 @@ class ProcessGrid:
 
 
 def infer(parameter: str, processes: Sequence[float], measured: NDArray[np.int64], source: str) -> ProcessGrid | None:
-    """Return the grid whose rule gives most of the measured extents (C, d) of C numbers of processes.
+    """Return the grid with the rule that gives most of the measured extents.
 
-    Other measured extents become exceptions of the rule. (For example, a program that compares surfaces in floating
-    point may choose 2x1x3 instead of the equivalent 1x2x3.) None if exceptions are at least half of the grids of
-    several processes. parameter, source: of the result.
+    The other measured extents become exceptions of the rule. (For example, a program that compares surfaces in floating
+    point may choose 2x1x3 instead of the equivalent 1x2x3.) Returns None if at least half of the grids of two or more
+    processes are exceptions.
+
+    parameter, source: the fields of the result. processes: C numbers of processes. measured: their extents, shape (C,
+    d).
     """
     dimensions = measured.shape[1]
     grids = dict(zip(map(int, processes), (tuple(own) for own in measured.tolist()), strict=True))
@@ -210,18 +216,19 @@ def infer(parameter: str, processes: Sequence[float], measured: NDArray[np.int64
 
 
 def assumed(parameter: str) -> tuple[ProcessGrid, ...]:
-    """Return the possible grids of a program of which nothing is known, the most probable first."""
+    """Return the possible grids of a program without any information on its grid, the most probable first."""
     rules = ("balanced", "balanced, smallest first")
     chain = ProcessGrid(parameter, rules[0], 1)
     return (chain, *(ProcessGrid(parameter, rule, dimensions) for dimensions in (2, 3) for rule in rules))
 
 
 def telling(grid: ProcessGrid, measured: Sequence[float], number: int = 2) -> list[int]:
-    """Return at most `number` further numbers of processes, whose measurement distinguishes the extents of a grid.
+    """Return at most `number` further numbers of processes to measure, so that the extents of a grid are distinguished.
 
-    Counts depend on products that contain 1 or 1/extent for each dimension. The result are the smallest numbers, up to
-    eight times the largest measured one, that increase the rank of the matrix of these products; [] if the products are
-    linearly independent already.
+    Counts depend on products that contain the factor 1 or 1/extent for each dimension. The matrix of these products has
+    one row for each measured number of processes. The result contains the smallest numbers that increase the rank of
+    this matrix, up to eight times the largest measured number. It is [] if the products are already linearly
+    independent.
     """
     known = sorted({int(p) for p in measured})
     found: list[int] = []

@@ -9,7 +9,8 @@ from contextvars import ContextVar
 from typing import TypeVar
 
 Listener = Callable[[str, int, int], None]
-"""A function of a description, the number of finished steps, and the number of all steps. Both are equal at the end."""
+"""A function of a description of the work, the number of finished steps, and the number of all steps. Both numbers are
+equal at the end."""
 
 Step = TypeVar("Step")
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
@@ -44,7 +45,7 @@ def shares(what: str) -> Iterator[Callable[[float], None]]:
 
 
 def steps(what: str, all_steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield the steps of a work, and report the number of finished steps before each of them, and the end."""
+    """Yield the steps of some work. Report the number of finished steps before each step and at the end."""
     listener = _listener.get()
     if listener is None:
         yield from all_steps

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Continue the declared numbers of ranks up to that of a target."""
+"""Continue the declared numbers of ranks up to the number of ranks of a target."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ _LARGEST_ROOT = 3
 def rank_counts(declared: Sequence[float], target: float) -> list[int]:
     """Return numbers of ranks above the declared ones, ascending, with the target as the last; [] if none is above.
 
-    If neighbouring declared numbers have a constant ratio, it is continued. Otherwise, if they and the target are all
-    squares, or all cubes, the roots are doubled. Otherwise the result contains powers of two.
+    The first rule that applies gives the numbers:
+
+    - The declared numbers have a constant whole ratio, such as 2: the result continues with this ratio.
+    - The declared numbers and the target are all squares, or all cubes: the result doubles their roots.
+    - Otherwise, the result contains powers of two.
     """
     known, last = sorted({round(value) for value in declared if value >= 1}), math.floor(target)
     if not known or last <= known[-1]:

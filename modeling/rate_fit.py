@@ -2,13 +2,13 @@
 """Fit rates (seconds per unit of effort) of call paths to measured time and effort.
 
 The model is time = Σ rate × effort over the metrics of effort, with rates ≥ 0. It is fitted in three steps: for the
-program, for every function, and for every call path. The rates of each step are drawn to the rates of the previous step
-(regularization). Metrics of effort are often proportional to each other. Then the measurements only determine the sum,
-and the regularization determines how it is divided among the metrics.
+program, for each function, and for each call path. In each step, a regularization keeps the rates near the rates of the
+previous step. Metrics of effort are often proportional to each other. The measurements then only determine the sum of
+their contributions, and the regularization divides the sum among the metrics.
 
-MPI operations have rates per call and per byte: the processor time of the library without waiting for other ranks (the
-overhead o of LogGP; Culler et al., LogP: towards a realistic model of parallel computation, 1993; Alexandrov et al.,
-LogGP, 1995).
+MPI operations have rates per call and per byte. These describe the processor time of the MPI library without waiting
+for other ranks: the overhead o of LogGP (Culler et al., LogP: towards a realistic model of parallel computation, 1993;
+Alexandrov et al., LogGP, 1995).
 """
 
 from __future__ import annotations
@@ -27,23 +27,24 @@ from .rates import OPERATION_METRICS, PathRates, Rates
 
 METRICS = ("instructions", "flops", "loads", "stores", "bytes_loaded", "bytes_stored")
 _VISITS = "visits"  # the last metric of rates, if visits were measured
-# For a call path with this share of the time, the regularization has the weight of one measurement. The times of
-# smaller call paths contain more noise of clock and caches than information about rates.
+# The regularization of a call path with this share of the time has the weight of one measurement. The times of smaller
+# call paths contain more noise from the clock and the caches than information about rates.
 _SHARE = 1e-3
 # Largest plausible rate, relative to the rate at which the metric alone would take the whole time of the program. At
 # this limit the regularization has the weight of the whole time of a call path. Without the limit, the simulated
 # samplesort on two ranks took 220 times too long (benchmarks/simulated_time.py).
 _PLAUSIBLE = 10.0
-# Fits with a larger residual are bad, and the next alternative is tried, such as a rate of visits.
+# Largest residual of a good fit. After a bad fit, the next alternative is tried, such as a rate of visits.
 _EXPLAINED = 0.3
-# Metrics with a smaller ratio to instructions get no rate: a few flops would otherwise get the time of other effort.
+# Metrics with a smaller ratio to instructions get no rate. Otherwise, the fit would assign the time of other effort to
+# a few flops.
 _RARE = 1e-2
-# A rate becomes 0 if it contributes less than the first share of the time in all measurements. Exception: rates of at
-# least the second part of the rate of the previous step, which can be relevant at other sizes.
+# A rate becomes 0 if its contribution is below the first share of the time in all measurements. Exception: a rate stays
+# if it is at least the second share of the rate of the previous step, because it may be relevant at other sizes.
 _NOTHING, _NEAR = 1e-6, 1e-3
-# Largest rate of an MPI call in seconds per byte: ten times a slow copy. A larger value would be noise.
+# Largest rate of an MPI call in seconds per byte: ten times the rate of a slow copy. A larger rate would be noise.
 _SLOWEST_BYTE = 1e-8
-# If the sizes of messages differ by less than this factor, time per byte and time per call are not determined.
+# If the sizes of messages differ by less than this factor, the time per byte and the time per call are not determined.
 _SIZES_DIFFER = 1.5
 _OF_SEVERAL = (
     "rates are means over ranks that ran side by side and shared the bandwidth of memory; calls of MPI, in which they "
@@ -58,8 +59,9 @@ Matrix = NDArray[np.float64]
 class _Rows:
     """Measurements of call paths, one per row.
 
-    path: (rows,), number of the call path. effort: (rows, metrics). time: (rows,), seconds. share: (rows,), part of the
-    time of the run. configurations: number of all measured configurations.
+    - path: number of the call path, shape (rows,).
+    - effort: shape (rows, metrics). time: seconds, shape (rows,). share: share of the time of the run, shape (rows,).
+    - configurations: number of all measured configurations.
     """
 
     path: NDArray[np.int64]
@@ -72,12 +74,14 @@ class _Rows:
 def fit_rates(experiment: Experiment, used: NDArray[np.bool_], several: bool = False) -> Rates:
     """Return the rates of the program of an experiment, fitted to the configurations in the mask `used`.
 
-    used: shape (configurations,). These configurations have one rank; with `several`, they have several ranks with a
-    processor each, and values are means over ranks. The effort of functions without a time is added to their callers.
-    MPI operations have rates only from single ranks, because the times of several ranks contain waiting. The start and
-    the end of MPI have no rates.
+    - used: shape (configurations,). These configurations have one rank. With `several`, they have several ranks with a
+      processor each, and values are means over ranks.
+    - The effort of functions without a time is added to their callers.
+    - MPI operations only have rates if the configurations have one rank, because times of several ranks contain
+      waiting.
+    - The start and the end of MPI have no rates.
 
-    Raises ModelingError if time or effort was not measured, or no configuration is used.
+    Raises ModelingError if time or effort was not measured, or if no configuration is used.
     """
     for name, why in (("time", "it was measured with --counts"), ("instructions", "its programs were not built")):
         values = experiment.values.get(name)
@@ -155,9 +159,9 @@ def _of_mpi(experiment: Experiment, alone: NDArray[np.bool_]) -> tuple[list[Path
 def _of_calls(rows: _Rows, drawn_to: FloatArray) -> list[_Allowed]:
     """Return the allowed metrics and rates of MPI calls.
 
-    If all messages have about the same size, the time belongs to calls, and the rate of a byte is at most that of
-    `drawn_to` (rates per call and per byte). A part of the time of a call would otherwise become a rate per byte, and
-    ranks that gather from thousands of others would take milliseconds.
+    If all messages have about the same size, the time belongs to calls, and the rate per byte is at most the rate per
+    byte in `drawn_to` (rates per call and per byte). Otherwise, a part of the time of a call would become a rate per
+    byte, and a rank that gathers data from thousands of other ranks would take milliseconds.
     """
     calls, moved = rows.effort.T
     sizes = moved[calls > 0] / calls[calls > 0]
@@ -205,8 +209,8 @@ def _as_rows(where: NDArray[np.int64], point: NDArray[np.int64], effort: Matrix,
 def typical(times: FloatArray) -> FloatArray:
     """Return the lower quartile over repetitions (last axis); 0 where nothing was measured.
 
-    Disturbances only increase times, so typical times are small. The minimum of many repetitions, however, depends on
-    short boosts of the clock.
+    Disturbances only increase times, so the typical time is one of the smaller times. It is not the minimum, because
+    the minimum of many repetitions depends on short boosts of the clock.
     """
     finite = np.where(np.isfinite(times), times, np.nan)
     measured = ~np.isnan(finite).all(axis=-1)
@@ -221,7 +225,7 @@ def _chosen(rows: _Rows, which: NDArray[np.bool_]) -> _Rows:
 
 @dataclass(frozen=True)
 class _Allowed:
-    """Limits of a fit. metrics: mask of the metrics that may have rates; most: largest rates; both (metrics,)."""
+    """Limits of a fit. metrics: mask of the metrics that may have rates; most: largest rates. Shape (metrics,)."""
 
     metrics: NDArray[np.bool_]
     most: FloatArray
@@ -230,9 +234,11 @@ class _Allowed:
 def _allowed(metrics: Sequence[str], usual: FloatArray) -> tuple[_Allowed, list[_Allowed]]:
     """Return the allowed rates of the program, and alternatives for call paths, which are tried in this order.
 
-    usual: (metrics,), effort of the program per second. In some call paths the time belongs to visits and not to their
-    few instructions: first accesses to memory, the start of a program, a function without work on one rank. With more
-    ranks these may execute millions of instructions, which would take too long.
+    In some call paths, the time belongs to the visits and not to the few instructions: first accesses to memory, the
+    start of a program, a function without work on one rank. With more ranks, such a call path may execute millions of
+    instructions. A large rate of instructions would then predict a time that is much too long.
+
+    usual: effort of the program per second, shape (metrics,).
     """
     of_effort = np.array([name != _VISITS for name in metrics])
     everything = np.ones(len(metrics), dtype=bool)
@@ -254,16 +260,19 @@ def _fit(
 ) -> PathRates:
     """Return the rates of a call path, function or program, fitted to the relative errors of its times.
 
-    Errors are weighted by the shares of the time. names, label: of the result. drawn_to: (metrics,), rates of the
-    previous step. usual: (metrics,), effort of the program per second. at_share: a call path with this share of the
-    time is drawn to `drawn_to` with the weight of one measurement. Rates of a metric that is rare relative to the time
-    are drawn with a larger weight. For example, 100 instructions next to a copy of megabytes must not get the rest of
-    the time; millions of instructions would then take far too long. tries: allowed rates in order; the next ones are
-    used if the fit is bad, and the best fit if all are bad.
+    Errors are weighted by the shares of the time.
+
+    - names, label: fields of the result.
+    - drawn_to: rates of the previous step, shape (metrics,). The regularization keeps the rates near these rates.
+    - usual: effort of the program per second, shape (metrics,).
+    - at_share: for a call path with this share of the time, the regularization has the weight of one measurement. The
+      weight is larger for a metric that is rare relative to the time. For example, 100 instructions next to a copy of
+      megabytes must not get the rest of the time, because millions of instructions would then take far too long.
+    - tries: limits of the rates. The first limits with a good fit are used; if all fits are bad, the best fit is used.
     """
     weight = np.sqrt(rows.share / rows.share.sum() * rows.time.size)
     relative = rows.effort / rows.time[:, None] * weight[:, None]
-    # A metric without a usual value, such as visits, may be rare: one visit may take all of the time.
+    # A metric without a usual value, such as visits, is not called rare, because one visit may take all of the time.
     common = (relative.mean(axis=0) > _RARE * relative[:, 0].mean()) | (usual == 0)
     share = float(rows.share.sum()) / rows.configurations
     rates, residual = np.zeros(len(drawn_to)), np.inf

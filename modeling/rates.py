@@ -31,11 +31,11 @@ class PathRates:
     """Rates of a call path, of a function, or of the whole program.
 
     - names: linker names from the root for a call path, one name for a function, () for the program.
-    - rates: seconds per unit of each metric in `Rates.metrics`; for MPI operations and their call paths, of each metric
-      in OPERATION_METRICS.
-    - share: part of the measured time; for MPI operations of the time in MPI.
+    - rates: seconds per unit of each metric in `Rates.metrics`; for MPI operations and their call paths, seconds per
+      unit of each metric in OPERATION_METRICS.
+    - share: share of the measured time; for MPI operations, share of the time in MPI.
     - residual: root mean square of the relative differences between measured and fitted time; 0.1 is 10 %.
-    - measurements: their number. label: the name in views.
+    - measurements: number of measurements in the fit. label: the name in views.
     """
 
     names: tuple[str, ...]
@@ -48,10 +48,12 @@ class PathRates:
 
 @dataclass(frozen=True)
 class Rates:
-    """Rates of a program on a machine. The most specific rate applies: of the call path, the function, or the program.
+    """The rates of a program on a machine.
+
+    A call path has the first rates that exist: of the call path, of its function, of the program.
 
     operations, calls: rates of the MPI library by operation, and by call path. points: the configurations of the fit.
-    repetitions: their number. machine: names of the host and the processor.
+    repetitions: number of repetitions. machine: names of the host and the processor.
     """
 
     metrics: tuple[str, ...]

@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the call paths and ranks that cause the waiting of one run.
 
-Two sources assign waiting to causes. First, at collective operations the measured program itself finds the late rank,
-and the call paths in which this rank took longer than the others since their previous synchronization
-(`RunTimes.delays`). The rest of the waiting is assigned by the profiles of the ranks, over the whole run:
+The waiting that is assigned to a call path of a late rank is called a charge. Charges and unexplained waiting add up to
+the waiting. There are two sources of charges.
 
-- The late rank of an operation has (nearly) the shortest waiting there, and among such ranks the most time outside of
-  MPI.
+First, the runtime in the measured program finds the late rank of each collective operation, and the call paths in which
+this rank took longer than the other ranks since their previous synchronization (`RunTimes.delays`).
+
+Second, the profiles of the ranks assign the rest of the waiting, over the whole run:
+
+- The late rank of an operation is a rank with (nearly) the shortest waiting there. Among such ranks, it is the rank
+  with the most time outside of MPI.
 - Each other rank waited for the call paths in which the late rank took longer, in proportion to the difference.
 - If waiting is left, these steps are repeated with the rest.
-- The remaining waiting is unexplained. A profile does not contain the order of events. Waiting at the start of a
-  pipeline is therefore unexplained, and so is waiting at an operation where the late rank changes each time.
+- The remaining waiting is unexplained, because a profile does not contain the order of events. Examples: waiting at the
+  start of a pipeline, and waiting at an operation where the late rank changes each time.
 
-The waiting that is assigned to a call path of a late rank is a charge. Charges and unexplained waiting add up to the
-waiting. At barriers of OpenMP, the measured program also finds the late thread. These charges are scaled to all waiting
-there. Other waiting of threads is assigned by the profiles of the threads of each rank.
+At barriers of OpenMP, the runtime also finds the late thread. These charges are scaled to all waiting at the barrier.
+The profiles of the threads of each rank assign other waiting of threads.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ DELAY_CAUSED = Metric(
 )
 
 NEAR = 0.1
-"""A rank has nearly the shortest waiting if it exceeds the shortest by at most this part of (longest - shortest)."""
+"""Waiting is nearly the shortest if it exceeds the shortest waiting by at most this part of (longest - shortest)."""
 _MOST_LATE = 4  # largest number of late ranks of one operation
 _BY_WORK = 0.25  # more effort is the cause if it explains at least this part of the additional time
 
@@ -43,9 +46,9 @@ class Charge:
     """The waiting of others that one call path of a late rank caused.
 
     - path, rank: the call path and the late rank. seconds: the waiting, mean over ranks.
-    - thread: the late thread that caused more than half of it; None in MPI, and if there is no such thread.
+    - thread: the late thread that caused more than half of the waiting; None in MPI, and if there is no such thread.
     - more_work: True: the late rank has more effort; False: the same effort takes longer; None: the effort is unknown.
-    - not_running: the thread left the OpenMP construct `path` late, or had no processor after it.
+    - not_running: the thread left the OpenMP construct `path` late, or had no processor after this construct.
     """
 
     path: int
@@ -198,8 +201,10 @@ def _by_work_in_all(
 ) -> bool | None:
     """Return `_by_work` for a charge that the measured program found; None if it cannot be decided.
 
-    Effort is only known for the whole run. If the late rank does not take longer there, effort explains nothing.
-    waited: mask of the ranks that waited. seconds: their waiting, mean over ranks.
+    Effort is only known for the whole run. If the late rank does not take longer in the whole run, effort explains
+    nothing.
+
+    waited: mask of the ranks that waited. seconds: the waiting of these ranks, mean over ranks.
     """
     others = waited & (np.arange(waited.size) != late)
     if not others.any():
@@ -222,7 +227,7 @@ def _joined(charges: list[Charge]) -> list[Charge]:
 def _waits(run: RunTimes, path: int) -> FloatArray:
     """Return the waiting (s) of each rank at an operation of MPI.
 
-    If waiting in collective operations was not measured, it is the time of the rank minus that of the fastest rank.
+    If waiting in collective operations was not measured, it is the time of the rank minus the time of the fastest rank.
     """
     assert run.time.values is not None and run.wait.values is not None
     if run.waits_separated or not run.collective[path]:
@@ -305,8 +310,10 @@ def _recorded_charges_of_threads(
 ) -> tuple[list[Charge], float] | None:
     """Return the charges that the measured program found at a barrier of a rank, and the unexplained rest (s).
 
-    Both are means over threads; None if the program found none. waits: (threads,), seconds; times, effort: (call paths,
-    threads). The program may have examined only some executions of the barrier; the charges are scaled to all waiting.
+    Both are means over threads. Returns None if the program found no charges. The program may have examined only some
+    executions of the barrier; the charges are scaled to all waiting.
+
+    waits: seconds, shape (threads,). times, effort: shape (call paths, threads).
     """
     if run.delays is None:
         return None

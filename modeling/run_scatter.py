@@ -7,7 +7,7 @@ import numpy as np
 
 from .experiment import Experiment, with_all_repetitions
 
-# Least number of repeated runs that determine the range of nine of ten runs.
+# Smallest number of repeated runs that determines the range of nine of ten runs.
 _LEAST_RUNS = 10
 # The share of runs inside of this range.
 _WITHIN = 0.9
@@ -16,8 +16,8 @@ _WITHIN = 0.9
 def run_scatter(experiment: Experiment) -> float | None:
     """Return the limit of |ln(time of the program) - mean over repetitions| for nine of ten runs.
 
-    Only configurations with a processor for each rank are used, unless these have too few repeated runs. None with too
-    few repeated runs or without time; 0 if repetitions are equal, as in simulations by effort.
+    Only configurations with a processor for each rank are used, unless these have too few repeated runs. Returns None
+    with too few repeated runs or without time, and 0 if repetitions are equal, as in simulations by effort.
     """
     if "time" not in experiment.values:
         return None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The times of one run, for efficiencies and causes of waiting.
+"""The times of one run, from which efficiencies and causes of waiting are computed.
 
-Times of each rank are used if the archive contains them, otherwise statistics over the ranks.
+If the archive contains the times of each rank, these are used. Otherwise, statistics over the ranks are used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .experiment import CallTree, FloatArray, IntArray, RegionKind
 from .mpi_operations import operation_of
 
 EFFORTS = ("instructions", "blocks")
-"""Metrics of effort that replace executed instructions if the processor did not count them, the best first."""
+"""Metrics of effort that are used in place of counted instructions of the processor, the best first."""
 INSTRUCTIONS = ("cpu_instructions", *EFFORTS)
 """Metrics that count or replace executed instructions, the best first."""
 CYCLES = "cpu_cycles"
@@ -27,9 +27,9 @@ CYCLES = "cpu_cycles"
 class RankColumns:
     """An exclusive value of each call path, such as its time in seconds, over the ranks.
 
-    values: (call paths, ranks), the value of each rank; None if only statistics are known. mean, least, most: (call
-    paths,), mean, minimum and maximum over the ranks. most_rank: (call paths,), the rank with the maximum, -1 if
-    unknown.
+    - values: the value of each rank, shape (call paths, ranks); None if only statistics are known.
+    - mean, least, most: mean, minimum and maximum over the ranks, shape (call paths,).
+    - most_rank: the rank with the maximum, shape (call paths,); -1 if unknown.
     """
 
     values: FloatArray | None
@@ -61,10 +61,12 @@ class RankColumns:
 
 @dataclass(frozen=True, eq=False)
 class Scopes:
-    """A time of each scope: of each call path with everything below it, and of the whole program in the last place.
+    """A time of each scope (seconds, shape (call paths + 1,)).
 
-    mean: over the ranks. low, high: bounds of the time of the rank with the most time, equal if the time of each rank
-    is known. Shape (call paths + 1,), seconds.
+    The scopes are each call path with all call paths below it, and, as last scope, the whole program.
+
+    mean: mean over the ranks. low, high: bounds of the time of the rank with the most time; the bounds are equal if the
+    time of each rank is known.
     """
 
     mean: FloatArray
@@ -81,8 +83,9 @@ class Scopes:
 class Delays:
     """Causes of waiting in MPI operations and OpenMP barriers that the measured program found during the run.
 
-    Each array has shape (rows,). operation: call path with the waiting. cause: call path that caused it, -1 if there is
-    none. rank, thread: the late ones. seconds: the waiting, summed over the waiting ranks or threads.
+    Each array has the shape (rows,). operation: call path with the waiting. cause: call path that caused the waiting;
+    -1 if there is none. rank, thread: the late rank and thread. seconds: the waiting, summed over the waiting ranks or
+    threads.
     """
 
     operation: IntArray
@@ -96,9 +99,10 @@ class Delays:
 class RunTimes:
     """One run. All arrays use the call paths of the tree of the experiment, and are 0 outside of the program.
 
-    - name: of its folder. point: value of each parameter. ranks: their number. threads: number per rank.
-    - time: wall time. wait: waiting, which is a part of it. waits_separated: whether `wait` contains waiting in
-      collective operations.
+    - name: name of the folder of the run. point: value of each parameter. ranks: number of ranks. threads: number of
+      threads per rank.
+    - time: wall time. wait: waiting, which is a part of the wall time. waits_separated: whether `wait` contains waiting
+      in collective operations.
     - effort: the effort that replaces instructions (EFFORTS), None without any.
     - of_threads: seconds of each thread, shape (call paths, ranks, threads); None with one thread per rank, or if times
       of single threads are unknown. effort_of_threads: the effort of each thread.
@@ -214,8 +218,9 @@ class RunTimes:
     def scopes_of(self, columns: RankColumns) -> Scopes:
         """Return the time of each scope, with bounds for the rank with the most time.
 
-        If only statistics are known, the upper bound is the sum of the maxima of the call paths. The lower bound: a
-        rank takes at least its own maxima, and the minima of the other call paths.
+        If only statistics are known, the upper bound is the sum of the maxima of the call paths. The lower bound
+        follows from the call paths in which a rank has the maximum: the rank takes at least these maxima, and the
+        minima of all other call paths.
         """
         if columns.values is not None:
             found = self._of_ranks(columns.values)

@@ -89,8 +89,8 @@ def shorten_apart(texts: Sequence[str], width: int, ellipsis: str = ELLIPSIS) ->
 def _apart(group: Collection[str], width: int, ellipsis: str) -> Iterator[tuple[str, str]]:
     """Yield pairs of a call path of a group and a distinct short form, if it fits.
 
-    Call paths that still have the same short form, for example functions that differ only in their arguments, are
-    distinguished in a second step.
+    A second step distinguishes call paths that still have the same short form, for example functions that differ only
+    in their arguments.
     """
     paths = _told_apart({text: _ARROW.split(text) for text in group if len(text) <= _LONGEST}, ellipsis)
     found = _distinguished(paths, width, ellipsis, whole_names=True)

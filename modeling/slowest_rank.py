@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from .documents import Real
 
-# The slowest rank dominates if it takes more than this multiple of the mean over ranks: the mean is then no measure of
-# the run time.
+# The slowest rank dominates if its time is more than this multiple of the mean over ranks. The mean then does not
+# describe the run time.
 DOMINATES = 1.25
 
 
@@ -74,9 +74,10 @@ def most_dominating(
 ) -> SlowestRank | None:
     """Return the slowest rank at the configuration where it exceeds the mean most; None if it dominates nowhere.
 
-    Differences in seconds are compared, because ratios in short runs are mostly noise. points: (configurations,
-    parameters). dedicated: mask of the configurations with a processor for each rank; others are not used, because
-    ranks may wait for a processor there.
+    Configurations are compared by differences in seconds, because ratios in short runs are mostly noise.
+
+    points: shape (configurations, parameters). dedicated: mask of the configurations with a processor for each rank.
+    Other configurations are not used, because their ranks may wait for a processor.
     """
     each = [] if times is None else zip(times.dominating(points), dedicated.tolist(), strict=True)
     found = [one for one, own in each if one is not None and own]

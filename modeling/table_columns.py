@@ -36,8 +36,8 @@ class TableColumns:
 def table_columns(parameters: Iterable[str], metrics: Iterable[str]) -> TableColumns:
     """Return names of columns for these parameters and metrics.
 
-    If a previous column has the name, the column is called `parameter NAME` or `metric NAME`. Names that differ only in
-    upper and lower case count as equal, because many readers of tables do not distinguish them.
+    If a previous column already has the name, the name is `parameter NAME` or `metric NAME`. Names that differ only in
+    upper and lower case count as equal, because many readers of tables do not distinguish upper and lower case.
     """
     taken = {CALLPATH, REPETITION}
     return TableColumns(_unused("parameter", parameters, taken), _unused("metric", metrics, taken))

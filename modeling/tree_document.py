@@ -28,7 +28,7 @@ class RegionEntry:
 
 @dataclass(frozen=True)
 class PathEntry:
-    """A call path in a document. region: place of its region in the list. parent: place of its caller; -1: a root."""
+    """A call path in a document. region: index of its region. parent: index of its caller; -1 for a root."""
 
     region: Whole
     parent: Whole
