@@ -18,12 +18,12 @@ from .output import say, show_json, write_own
 
 THICKET = "thicket"
 _EXPERIMENTS = {"extrap-json": ".json", "extrap-jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet"}
-# Patterns of the first characters of a file that Quipu exported. Such files may be overwritten.
+# Patterns that show that Quipu exported a file. Such files may be overwritten.
 _TABLES = {
     "csv": re.compile(r'"callpath",(?:"[^"\n]*",)*"repetition"'),
     "parquet": re.compile(r"PAR1.*quipu\.export", re.DOTALL),
 }
-_OWN = re.compile(r'\s*\{"param(eter)?s": ')
+_OWN = re.compile(r'\{"exporter": "quipu", "param(eter)?s"')
 
 
 def _formats(incomplete: str) -> list[str]:
@@ -55,7 +55,7 @@ def command(
         "-m",
         metavar="NAME",
         autocompletion=metric_names,
-        help="Metrics of a call tree; repeat or separate by commas. Default: all that are not zero.",
+        help="Metrics of a call tree; repeat or separate by commas. Default: all that are not zero and fit the format.",
     ),
     at: list[str] = typer.Option(
         [],

@@ -14,8 +14,8 @@ namespace quipu {
 
 namespace {
 
-/* Processes that start ranks, and the variables with the number of the rank. A '*' at the end of a name matches any
- * rest.
+/* Processes that start ranks. A '*' at the end of a name matches any rest. rank, ranks: the environment variables with
+ * the rank of a process and with the number of ranks; null if there are none.
  */
 struct Kind {
     const char *process, *rank, *ranks;
@@ -34,7 +34,9 @@ bool is_called(const char *name, const char *pattern) {
     return pattern[length - 1] == '*' ? strncmp(name, pattern, length - 1) == 0 : strcmp(name, pattern) == 0;
 }
 
-/* Reads name and parent of a process from its stat file ("4711 (name) S 4710 ..."). Returns 0 if there is none. */
+/* Reads the name of a process from its stat file ("4711 (name) S 4710 ..."), and returns its parent. If the file cannot
+ * be read, returns 0 and leaves the name as it is.
+ */
 long parent_of(long process, char *name, size_t size) {
     char path[48], text[256];
     snprintf(path, sizeof path, "/proc/%ld/stat", process);
@@ -68,7 +70,7 @@ const char *variable(const char *name) {
 bool find_other_launcher(long first, OtherLauncher *found) {
     long process = getpid();
     for (int generation = 0; generation < 64 && process > 1 && process != first; generation++) {
-        char name[17];
+        char name[17] = "";
         const long parent = parent_of(process, name, sizeof name);
         for (const Kind &kind : kinds) {
             if (generation == 0 || !is_called(name, kind.process))

@@ -84,6 +84,7 @@ def test_an_export_holds_the_experiment(
 def test_the_suffix_chooses_the_format(quipu_here: Quipu, runs: Path, tmp_path: Path) -> None:
     assert quipu_here("export", runs, "-o", "x.jsonl", "--inclusive").code == 0
     first = json.loads((tmp_path / "x.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert first.pop("exporter") == "quipu"
     assert first == {"params": {"p": 4}, "callpath": "main", "metric": "time", "value": [19.0, 19.0]}
 
 
@@ -229,6 +230,7 @@ def test_ranks_and_metrics_of_call_trees(quipu_here: Quipu, heat: Path, tmp_path
             "--metric: a folder of --format thicket always contains all",
         ),
         (["export", "{runs}", "-o", "precious.txt"], 2, "precious.txt exists and contains no export of measurements"),
+        (["export", "{runs}", "-o", "other.json"], 2, "other.json exists and contains no export of measurements"),
         (["export", "{runs}", "--over-ranks", "max"], 2, "--over-ranks max: "),
         (["export", "empty"], 1, "empty: contains no run archive"),
         (["model", "broken.json"], 1, "broken.json:2: is not JSON"),
@@ -242,6 +244,7 @@ def test_one_message(
 ) -> None:
     for name, text in {
         "precious.txt": "# notes of years\n",
+        "other.json": '{"parameters": ["p"], "measurements": {}}\n',  # of another tool
         "models.json": '{\n "format": "quipu-models",\n',
         "broken.json": '{"parameters":\n',
         "broken.txt": "\nPOINTS 4\n",

@@ -92,3 +92,15 @@ def test_nothing_is_said_where_files_were_not_counted() -> None:
     one = experiment("log.txt", "mean", *values)
     without = replace(one, values={"visits": one.values["visits"]}, metrics={"visits": one.metrics["visits"]})
     assert file_uses(without, without, analyze(without), "p", {"p": 64.0}) == ()
+
+
+def test_the_largest_problem_is_looked_at() -> None:
+    """Small writes of the largest problem are found, also if a smaller problem ran with as many ranks."""
+    one = experiment("log.txt", "mean", 1000 * ONE, 64_000 * ONE, ONE)
+    points = np.array([(p, n) for p in RANKS for n in (10.0, 20.0)])
+    values = {name: np.repeat(own, 2, axis=1) for name, own in one.values.items()}
+    values["file_writes"] = values["file_writes"] * (points[:, 1] == 20.0)[:, None]
+    two = replace(one, parameters=("p", "n"), points=points, values=values)
+    (finding,) = file_uses(two, replace(two, over_ranks="max"), analyze(two), "p", {"p": 64.0, "n": 20.0})
+    assert finding.use is FileUse.SMALL_WRITES
+    assert finding.measured == 1000

@@ -35,7 +35,7 @@ def format_json(experiment: Experiment, inclusive: bool = False) -> Written:
     for callpath, metric, values in table.rows():
         entries = [{"point": point, "values": single} for point, single in zip(table.points, values, strict=True)]
         measurements.setdefault(callpath, {})[metric] = [*entries]
-    text = json.dumps({"parameters": list(experiment.parameters), "measurements": measurements}, ensure_ascii=True)
+    text = json.dumps({"exporter": "quipu", "parameters": list(experiment.parameters), "measurements": measurements})
     return Written(text + "\n", table.left_out())
 
 
@@ -46,7 +46,8 @@ def format_json_lines(experiment: Experiment, inclusive: bool = False) -> Writte
     for callpath, metric, values in table.rows():
         for point, single in zip(table.points, values, strict=True):
             params = dict(zip(experiment.parameters, point, strict=True))
-            lines.append(json.dumps({"params": params, "callpath": callpath, "metric": metric, "value": single}))
+            mark = {} if lines else {"exporter": "quipu"}
+            lines.append(json.dumps({**mark, "params": params, "callpath": callpath, "metric": metric, "value": single}))
     return Written("\n".join(lines) + "\n", table.left_out())
 
 
