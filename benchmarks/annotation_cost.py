@@ -3,12 +3,14 @@
 
     make bench-annotation_cost
 
-One short loop is built in three ways: by gcc without Quipu, by quipu-cc, and by quipu-fc with the module for Fortran.
-Each build runs with and without the regions, not measured, several times alternately. The result is the difference per
-iteration between the fastest runs.
+One short loop is built in three ways: by gcc without Quipu, by quipu-cc, and by quipu-fc with the Fortran module. Each
+build runs several times with regions and without regions, alternately, and Quipu does not measure these runs. The
+overhead is the difference of the fastest runs, per iteration.
 
-The last line is one JSON object: `annotation_ns`, the largest of the three; `unmeasured_ns`, each of them;
-`measured_ns`, the overhead in the build of quipu-cc while Quipu measures, with `--counts` and with times.
+The last line is one JSON object (nanoseconds):
+
+- `unmeasured_ns`: the overhead in each build. `annotation_ns`: the largest of these.
+- `measured_ns`: the overhead in the build of quipu-cc while Quipu measures, with `--counts` and with times.
 """
 
 from __future__ import annotations

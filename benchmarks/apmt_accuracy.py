@@ -2,21 +2,30 @@
 """Measure the accuracy of kernel models from few profiles, compared with other models.
 
     make bench-apmt_accuracy ARGS="--part strong"
-    python benchmarks/apmt_accuracy.py --folder DIR      # keeps what was run, and goes on there
+    python benchmarks/apmt_accuracy.py --folder DIR      # keeps finished runs in DIR, and continues
 
-strong: one problem on 4, 8 and 16 simulated ranks predicts it on 64 and 128. The simulation (SMPI) computes by effort
-times rates (`--compute effort`), so it is the same in every run and has no caches; --measured uses the measured time of
-computation, which scatters. The models of quipu use the simulated network's time for a message between two ranks
-(`quipu machine --network`). larger: three small problems predict one that is 8 times larger than the largest, natively,
-on one rank. The models of quipu also use counted reuse distances of the small problems, and the machine description
-(`quipu machine`). scatter: how far the quartiles of the repetitions of the large one are apart, as a part of the lower
-one, which is what is predicted. beyond: the same with a large problem whose data are twice the last-level cache.
+Cases of each program:
 
-Per program and case the relative error of the whole time (without the start and the end of MPI), mean over its points:
-quipu (kernels), paper (apmt_paper.py), analytical, empirical (apmt_comparators.py), extrap
-(Extra-P 4.2.5, sum over call paths). jacobi_py is not simulated: SMPI runs no Python. mean: of a program's cases.
-below_all: in how many cases quipu has the smallest error; programs_below_all: for how many programs it has the smallest
-mean.
+- strong: runs with 4, 8 and 16 simulated ranks predict one problem on 64 and 128 ranks. The simulation (SMPI) computes
+  the time as effort × rate (`--compute effort`), so it is the same in every run and contains no effects of caches. With
+  `--measured`, the time of computation is measured, and varies between runs. The models of quipu use the time of a
+  message between two ranks of the simulated network (`quipu machine --network`).
+- larger: three small problems predict a problem that is 8 times larger than the largest of them. All run natively on
+  one rank. The models of quipu also use counted reuse distances of the small problems, and the description of the
+  machine (`quipu machine`).
+- beyond: as larger, but the data of the predicted problem are twice as large as the last-level cache.
+
+Numbers in the last line:
+
+- quipu (kernels), paper (apmt_paper.py), analytical, empirical (apmt_comparators.py), extrap (Extra-P 4.2.5, sum over
+  call paths): relative error of the time of the program without the start and the end of MPI, mean over the points of a
+  case. mean: mean over the cases of a program.
+- scatter: (upper - lower quartile) / lower quartile of the repetitions of the predicted problem. The lower quartile is
+  the time that is predicted.
+- below_all: number of cases in which quipu has the smallest error. programs_below_all: number of programs for which
+  quipu has the smallest mean.
+
+jacobi_py is not simulated, because SMPI cannot run Python.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of the total run time, for comparison with APMT (section 5, Fig. 11 and 12 of its paper)."""
+"""Predict the run time of a program by models of the total time, for comparison with APMT (section 5, Fig. 11 and 12)."""
 
 from __future__ import annotations
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run time of a program as the APMT paper predicts it, for comparison with `quipu kernels`.
+"""Predict the run time of a program as the APMT paper does, for comparison with `quipu kernels`.
 
-N. Ding, V. W. Lee, W. Xue, W. Zheng: APMT: an automatic hardware counter-based performance modeling tool for HPC
-applications. CCF Transactions on High Performance Computing 2, 2020. Section 3.3: each counter of a kernel is a·g(x) +
-b, where x = D / P is the amount of work of a process, and g is one of "a set of linear fitting functions including
-polynomial, exponential and logarithm" with the highest R². The latencies of the memory are unknown here, so all time of
-computation belongs to the instructions: T_comp = instructions · CPI / f (Table 2), with the mean of CPI / f.
+Source: N. Ding, V. W. Lee, W. Xue, W. Zheng: APMT: an automatic hardware counter-based performance modeling tool for
+HPC applications. CCF Transactions on High Performance Computing 2, 2020. Section 3.3: each counter of a kernel is
+a·g(x) + b. x = D / P is the amount of work of a process. g is the function with the highest R² of "a set of linear
+fitting functions including polynomial, exponential and logarithm".
+
+The latencies of the memory are not known here, so all time of computation belongs to the instructions: T_comp =
+instructions · CPI / f (Table 2), with the mean of CPI / f.
 """
 
 from __future__ import annotations

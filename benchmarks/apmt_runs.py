@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs for the accuracy of kernel models: the examples, strongly scaled in simulation, and natively larger.
+"""Run the examples for the accuracy of kernel models: strong scaling in simulation, and larger problems natively.
 
-Every configuration is one archive of `quipu run`; existing archives are kept.
+Each configuration is one archive of `quipu run`. Existing archives are kept.
 """
 
 from __future__ import annotations

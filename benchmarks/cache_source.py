@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare counters of the simulated cache with valgrind's output, and use them to predict times beyond the cache.
+"""Compare counters of the simulated cache with the output of valgrind, and predict times beyond the cache with them.
 
     make bench-cache_source
-    python benchmarks/cache_source.py --folder DIR       # keeps what was run, and goes on there
+    python benchmarks/cache_source.py --folder DIR       # keeps finished runs in DIR, and continues
 
-programs/stream.c sweeps over an array in order, and over its cache lines in random order.
+programs/stream.c sweeps over an array in order, and over the cache lines of the array in random order.
 
-different: functions that have one call path and call nothing but regions, whose self cost of any event differs from
-what callgrind_annotate prints of the same file; compared: how many such functions there are.
-quipu, effort: mean relative error of the time predicted for arrays of 4 and 16 times the last-level cache, from runs on
-smaller ones (1/4096 to 2 times), with and without the misses that the cache source counted in caches as large as
-`quipu machine` found them, and its latencies; per function in "functions".
+The last line is one JSON object:
+
+- compared: number of functions that have one call path and call nothing but regions. different: number of these
+  functions whose self cost differs from the output of callgrind_annotate for the same file, for any event.
+- quipu, effort: mean relative error of the predicted time for arrays of 4 and 16 times the last-level cache. The runs
+  have arrays of 1/4096 to 2 times the last-level cache. `quipu` uses the counted misses in caches of the sizes that
+  `quipu machine` found, and the latencies of the machine. `effort` does not. `functions` contains the errors of each
+  function.
 """
 
 from __future__ import annotations

@@ -4,11 +4,15 @@
     make bench-callgraph
     benchmarks/callgraph.py --functions 20000
 
-Generates a C++ program (100 functions a file; each calls six of the functions before it, of other files too, one of
-them in a loop, two virtual functions of eight classes, and every tenth a pointer), builds it with quipu-c++, and asks
-for its call graph as `quipu callgraph` does. The last line is one JSON object: `functions` and `calls` of the graph,
-processor seconds `join_seconds` (reading the sections and joining them), `sums_seconds` (statements of all that each
-may reach), `write_seconds` (JSON), `command_seconds` (the whole command) and `build_seconds`.
+The benchmark generates a C++ program, builds it with quipu-c++, and reads its call graph as `quipu callgraph` does. A
+file of the program contains 100 functions. Each function calls six earlier functions, also of other files, one of them
+in a loop. It also calls two virtual functions of eight classes. Every tenth function makes a call through a pointer.
+
+The last line is one JSON object: `functions` and `calls` of the graph, and processor seconds:
+
+- `join_seconds`: reading and joining the sections of the object files.
+- `sums_seconds`: computing the aggregated statements of all functions.
+- `write_seconds`: writing JSON. `command_seconds`: the whole command. `build_seconds`: the build.
 """
 
 from __future__ import annotations

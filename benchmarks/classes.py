@@ -4,16 +4,19 @@
     make bench-classes
 
 The examples, generated MPI programs (`quipu generate`) and random C programs are built with the wrappers and run once.
-A program without classes is the same program whose static facts do not contain them. Merges of 64 processes without
-MPI, and of 16 ranks that reduced in MPI_Finalize, of a program with about 1800 call paths alternate between the two
-programs. The last line is one JSON object:
+The comparison is the same program with static facts that contain no classes. Two kinds of merges are measured for a
+program with about 1800 call paths, alternately with and without classes: of 64 processes without MPI, and of 16 ranks
+that reduced their profiles in MPI_Finalize.
 
-- `binary_growth` (bound: 1.05): geometric mean of the sizes of programs with and without classes;
-- `archive_growth` (bound: 2): largest ratio of the sizes of an archive with and without the tables of classes;
-- `merge_growth` (bound: 1.2): the larger ratio of the processor time of merges in `merges`, of medians;
-- `memory_growth` (bound: 1.2): the same of the largest memory of a process that merges once;
-- `run_time_ratio` (bounds: 0.99 and 1.01): 1 if everything of each program that is loaded is the same with and without
-  classes (`loaded_alike`), so that it runs the same; else null.
+The last line is one JSON object:
+
+- `binary_growth` (bound: 1.05): size of the program with classes / without classes, geometric mean over the programs.
+- `archive_growth` (bound: 2): size of the archive with the tables of classes / without them, largest of all programs.
+- `merge_growth` (bound: 1.2): processor time with classes / without classes (medians), the larger of both kinds of
+  merges. `merges` contains both.
+- `memory_growth` (bound: 1.2): the same ratio for the peak memory of a process that merges once.
+- `run_time_ratio` (bounds: 0.99 and 1.01): 1 if all loaded parts of each program are equal with and without classes
+  (`loaded_alike`), so that the run time is equal; otherwise null.
 """
 
 from __future__ import annotations

@@ -4,14 +4,15 @@
     make bench-count_constants
     make bench-count_constants ARGS='--constants _EACH,_SHARE life snap'
 
-The constants are all numbers that modules of modeling/counts/ define. Programs of benchmarks/data/programs/ are modeled
-from few ranks and with count-only runs, and predicted at their targets, with each constant at half and at twice its
-value. Each line shows one constant: `within1`, the share of call paths within 1 %; `inside`, the share inside the 90 %
-interval; and the `score` of the interval (0 is perfect), as means over programs and metrics. Without names, the
-programs are PROGRAMS.
+The constants are all numbers that modules of modeling/counts/ define. With each constant at half and at twice its
+value, programs of benchmarks/data/programs/ are modeled, and predicted at their targets: from runs with few ranks, and
+with additional count-only runs. Without names of programs, the programs are PROGRAMS.
 
-The last line is one JSON object: `constants`, their number; `used`, how many change a figure; `base` and `changed`, the
-figures.
+Each line shows one constant, as means over programs and metrics: `within1`, the share of call paths with an error of at
+most 1 %; `inside`, the share inside of the 90 % interval; `score`, the score of the interval (0 is perfect).
+
+The last line is one JSON object: `constants`, the number of constants; `used`, the number of constants that change a
+figure; `base` and `changed`, the figures.
 """
 
 from __future__ import annotations

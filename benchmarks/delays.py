@@ -3,26 +3,33 @@
 
     make bench-delays
 
-Each program has one large delay of a known call path on a known rank, a smaller one elsewhere, and work that is the
-same everywhere. Amounts and ranks are drawn with a fixed seed. Ranks are simulated, and their computation takes its
-effort, so that the profile is the same in every run; programs with threads run natively, as simulated ranks have one.
-In programs that call one function in several phases, it must also be the first root cause at the planted operation:
-there, the totals of ranks are not informative, and only causes found during the run are correct.
+Each program has one large delay of a known call path on a known rank, a smaller delay elsewhere, and equal work
+everywhere else. A fixed seed determines the amounts and ranks. Ranks are simulated, and the time of computation is
+effort × rate, so the profile is the same in every run. Programs with threads run natively, because simulated ranks have
+one thread.
 
-The last line is one JSON object: `planted_found`, the part of the programs where the first root cause is the planted
-call path and rank (bound: 0.95); `conserved_worst`, the largest difference between the measured waiting and the sum of
-attributed and unexplained waiting, relative to the waiting (bound: 0.05); `told_worst`, the same for waiting in
-collective operations and its causes found during the run; `unexplained_worst`, the largest part that is unexplained,
-and `unexplained_median`; `pop_error`, the largest relative error of a load balance where it was planted (bound: 0.01);
-`predicted_error`, of the time that ranks lose by waiting and communication at 128 ranks as predicted from 2 to 16,
-against simulation: median of programs (bound: 0.1), and the worst; `overhead_geomean`, the time of programs with
---mpi-wait sample over that without it, both measured, in turns (bound: 1.02), and of each program; and `kinds`, the
-part that was found of each kind. `aside` has the same of kinds and seeds that were not used in development.
-`not_running_worst` is the largest part of waiting in OpenMP for threads without a processor, or late after a construct.
+If a program calls one function in several phases, the totals of the ranks are not informative. Only causes that the
+runtime found during the run are then correct. The planted call path must also be the first root cause at the planted
+operation.
 
-With --constants, the root causes of all programs are found again with each constant of modeling/root_causes.py halved
-and doubled: from what ranks found out during the run (`told`), and without that (`profiles`). `why_wrong` is the part
-of first root causes with a wrong reason (*slower* instead of *more work*, or the reverse).
+The last line is one JSON object:
+
+- `planted_found` (bound: 0.95): share of programs in which the first root cause is the planted call path and rank.
+  `kinds`: this share by kind of program. `aside`: this share for kinds and seeds that were not used in development.
+- `conserved_worst` (bound: 0.05): largest |measured waiting - (attributed + unexplained waiting)| / measured waiting.
+  `told_worst`: the same for waiting in collective operations and the causes that were found during the run.
+- `unexplained_worst`, `unexplained_median`: largest and median share of unexplained waiting.
+- `pop_error` (bound: 0.01): largest relative error of a planted load balance.
+- `predicted_error` (bound: 0.1): relative error of the predicted time that ranks lose by waiting and communication at
+  128 ranks, from runs with 2 to 16 ranks. The reference is a simulation. Median of the programs, and the worst.
+- `overhead_geomean` (bound: 1.02): run time with `--mpi-wait sample` / run time without it, both measured in turn,
+  and the same for each program.
+- `not_running_worst`: largest share of waiting in OpenMP for threads without a processor, or threads that are late
+  after a construct.
+
+With --constants, each constant of modeling/root_causes.py is halved and doubled, and the root causes of all programs
+are determined again: from the causes that were found during the run (`told`), and without these causes (`profiles`).
+`why_wrong` is the share of first root causes with a wrong reason (*slower* instead of *more work*, or the reverse).
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The adaptive, DNN-based modeler (Ritter et al., IPDPS 2021), after the paper and Extra-P's implementation.
+"""Model values with the adaptive, DNN-based modeler (Ritter et al., IPDPS 2021), after the paper and Extra-P.
 
-For each parameter, a network classifies the exponents of the mean of all lines along it. Its terms a, b are combined as
-a·b, a + b, a + a·b and b + a·b; least squares on relative errors gives the coefficients, and the smallest
-cross-validated error selects. If repetitions hardly differ, the regression modeler also takes part, by the same rule.
+For each parameter, a network classifies the exponents of the mean of all lines along this parameter. The terms a and b
+of two parameters are combined as a·b, a + b, a + a·b and b + a·b. Least squares on relative errors determine the
+coefficients. The combination with the smallest cross-validated error is selected. If repetitions hardly differ, the
+regression modeler also takes part in this selection.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of the DNN-based modeler: it classifies the exponents of a noisy line of measurements.
+"""Define the network of the DNN-based modeler. It classifies the exponents of a noisy line of measurements.
 
 Source: Ritter et al., IPDPS 2021, as described by de Morais et al. (section II): 11 inputs, hidden layers of 1500,
-1500, 750, 250 and 250 neurons with tanh, and softmax over 43 classes of exponents. The inputs are values divided by
-their positions, in buckets of positions scaled to 64, as in Extra-P's adaptive modeler. Here they are also divided by
-the largest of them, because a network trained on values about 1000 would see microseconds as a constant.
+1500, 750, 250 and 250 neurons with tanh, and softmax over 43 classes of exponents. As in the adaptive modeler of
+Extra-P, the inputs are the values divided by their positions, in buckets of positions scaled to 64. Here, the inputs
+are also divided by the largest input. Otherwise, a network that was trained on values of about 1000 would treat
+microseconds as a constant.
 """
 
 from __future__ import annotations

@@ -3,9 +3,11 @@
 
     make bench-dnn_training [ARGS="--lines 400000"]
 
-The weights are not part of the repository; benchmarks/priors_evaluation.py reads them from build/dnn. Networks for the
-positions and the noise of a set of measurements are derived from this network at their first use, and stored next to
-it. The last line is one JSON object: minutes, lines, and the share of lines with correct exponents, by noise.
+The weights are not part of the repository. benchmarks/priors_evaluation.py reads them from build/dnn. At the first use,
+it derives networks for the positions and the noise of a set of measurements from this network, and stores them in the
+same folder.
+
+The last line is one JSON object: `minutes`, `lines`, and the share of lines with correct exponents, by noise.
 """
 
 from __future__ import annotations

@@ -3,14 +3,17 @@
 
     make bench-effort_shares [ARGS="--seed 1000"]
 
-Programs of effort_sums sort, search, build trees and fill tables. Each runs as one of p processes with n/p of n items:
-at p = 1, 2, 4, 8 and six sizes n, three times each with other random numbers. Counts are modeled as functions of p and
-n, and predicted at 8 times as many processes and 512 times the largest n, so that a process has 8 times the largest
-measured share.
+The programs of effort_sums sort, search, build trees and fill tables. Each runs as one of p processes with n/p of n
+items, at p = 1, 2, 4, 8 and six sizes n, three times each with different random numbers. The counts are modeled as
+functions of p and n. They are predicted for 8 times as many processes and 512 times the largest n. A process then has 8
+times the largest measured share.
 
-The last line is one JSON object. `shares`: the figures of effort_sums. `one_process`: the same programs at the same
-shares, as functions of the share, which determines the counts; a modeler of p and n is better only by coincidence.
-`ratio`: of both numbers of counts within 1 %.
+The last line is one JSON object:
+
+- `shares`: the figures of effort_sums.
+- `one_process`: the figures of models of the same counts as functions of the share n/p alone. The share determines the
+  counts, so a model of p and n is better only by coincidence.
+- `ratio`: the share of counts within 1 % in `shares`, divided by the same share in `one_process`.
 """
 
 from __future__ import annotations
