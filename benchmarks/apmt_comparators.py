@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predict the run time of a program by models of the total time, for comparison with APMT (section 5, Fig. 11 and 12)."""
+"""Predict run times by models of the total time, for comparison with APMT (section 5, Fig. 11 and 12 of its paper)."""
 
 from __future__ import annotations
 

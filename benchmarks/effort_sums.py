@@ -3,22 +3,36 @@
 
     make bench-effort_sums [ARGS="--seed 1000"]
 
-The programs of benchmarks/programs/effort_sums are built with Quipu and run in one process at six sizes, five times
-each with other random numbers. Every effort metric of every call path is modelled and predicted at eight times the
-largest size, and compared with the mean of five runs there. `within`: the share of call paths, of all programs
-together, all of whose counts are predicted within 1 % of the mean, or within two standard errors of that, where these
-are more; `within_1_percent`: without the standard errors; `counts`: the share of all single counts (call path and
-effort metric) as in `within`; `covered`: the share of counts whose mean is in the interval of 90 %, likewise. Call
-paths with a count that is random, whose runs at the target have a standard deviation of more than 1 %, are in these
-shares, and apart: `random`: their share of all; `random_covered`: the share of their counts whose mean is in the
-interval; `within_others`: `within_1_percent` of the other call paths. Of these others, `decided`: the share of those
-all of whose counts are decided by the runs, whatever is predicted; `decided_within`: the share of these that are within
-1 %; `undecided`: the share of others that miss and have a count that is not decided. A count is not decided if two
-simple functions that agree with all runs (of the count, or of a number of which it is an exact function) differ so much
-at the target that no prediction is within 1 % of both (undecided_paths.py; `--verbose` prints them). `literal`: the
-same of sorts, searches and conjugate gradients together. The programs named others were written after the modelers,
-except two: one led to sums of simple terms, and passes was written together with sums that grow in steps. The last line
-is one JSON object.
+The programs of benchmarks/programs/effort_sums are built with Quipu. They run in one process at six sizes, five times
+each with different random numbers. Each effort metric of each call path is modeled, predicted at eight times the
+largest size, and compared with the mean of five runs there. The programs named others were written after the modelers,
+with two exceptions: one of them led to sums of simple terms, and passes was written together with sums that grow in
+steps.
+
+The last line is one JSON object. Shares of all call paths of all programs:
+
+- `within`: all counts of the call path are predicted within 1 % of the mean, or within two standard errors of the mean
+  if these are more. `within_1_percent`: the same without standard errors.
+- `random`: the call path has a random count, whose runs at the target have a standard deviation of more than 1 %.
+
+Shares of single counts (call path and effort metric):
+
+- `counts`: the count is predicted as in `within`.
+- `covered`: the mean of the runs at the target is in the 90 % interval.
+- `random_covered`: as `covered`, for counts of call paths with a random count.
+
+Shares of call paths without a random count:
+
+- `within_others`: as `within_1_percent`.
+- `decided`: share of the call paths whose counts are all decided by the runs, independent of the prediction.
+  `decided_within`: share of these with an error of at most 1 %.
+- `undecided`: share of the call paths that have a count outside of 1 % and a count that is not decided.
+
+`literal` contains the same figures for sorts, searches and conjugate gradients together.
+
+A count is not decided if two simple functions agree with all runs, but differ so much at the target that no prediction
+is within 1 % of both. The functions may also be functions of a number that determines the count exactly
+(undecided_paths.py). `--verbose` prints these functions.
 """
 
 from __future__ import annotations

@@ -4,14 +4,17 @@
     make bench-faults
     make bench-faults ARGS='--most 3 --alarms 1000'
 
-The n-th call of each function that the runtime, quipu-exec and the MPI library make fails
-(tests/native/programs/faults.c), for every n that the examples reach. Then handlers of a timer interrupt the program at
-random moments, most of them while call paths are created: they return, leave by siglongjmp, fork, or end the process.
-Messages between ranks and collective operations are not disturbed, because otherwise no program would end.
+The benchmark makes the n-th call of each function fail that the runtime, quipu-exec and the MPI library call
+(tests/native/programs/faults.c), for every n that the examples reach. Then a timer interrupts the program at random
+moments, mostly while call paths are created. The handlers of the timer return, leave by siglongjmp, fork, or end the
+process. Messages between ranks and collective operations are not disturbed, because otherwise no program would end.
 
-The last line is one JSON object: `injected`, the number of faults and alarms, and the number of each consequence
-(bound: 0 for all): `different_output`, `hangs`, `crashes`, and `unsaid`: other numbers than without the fault, without
-a message. `left_out`: examples that do not work on this machine.
+The last line is one JSON object:
+
+- `injected`: number of faults and alarms.
+- `different_output`, `hangs`, `crashes` (bound: 0): number of these consequences.
+- `unsaid` (bound: 0): number of faults after which numbers differ from a run without the fault, without a message.
+- `left_out`: examples that do not work on this machine.
 """
 
 from __future__ import annotations

@@ -4,12 +4,15 @@
     make bench-first_run
 
 Programs that do nothing run alternately without and with `quipu run`: one rank under mpirun, and one process without
-MPI. Processor time is user and system time of all processes, including the node agent. An installation is one `quipu
-doctor --prepare` with an empty cache, as in `make build`.
+MPI. The processor time is the user and system time of all processes, including the node agent. Before the first run,
+`quipu doctor --prepare` runs once with an empty cache, as `make build` does.
 
-The last line is one JSON object: `fixed_cpu_s`, the larger median of the addition by `quipu run` (bound: 0.35),
-`first_run_extra_s`, processor seconds of the first run with the default MPI beyond the median of later runs (bound: 1),
-and the times of Python and of its imports.
+The last line is one JSON object:
+
+- `fixed_cpu_s` (bound: 0.35): processor seconds that `quipu run` adds; median, the larger of both programs.
+- `first_run_extra_s` (bound: 1): processor seconds of the first run with the default MPI, minus the median of later
+  runs.
+- the times of Python and of its imports.
 """
 
 from __future__ import annotations

@@ -4,15 +4,21 @@
     make bench-functions
     benchmarks/functions.py --code lulesh ~/LULESH " -DUSE_MPI=0" "-s 20 -i 60"
 
-The examples, a program of ten small functions and codes that are given with --code are built with -O2, plain and
-instrumented, and run in turn, one process each. An -O0 build shows which functions run, and the work of a visit.
-`named_share`: 1, minus the share of the -O2 run in regions that the -O0 run does not contain, minus the share of its
-instructions in functions without a separate time although a visit does enough work (the limit of llvm_pass/worth.cpp,
-for instructions at -O0 including callees). It is 1 if every such function has its time, and near 0 if main contains all
-of them. `counted_share`: the share of the instructions in functions with separate effort and visits, but without a
-separate time. The last line is one JSON object: `named_share` (the smallest of all programs), `overhead_geomean`,
-`overhead_worst` (processor time against the plain build, medians of the ratios of each round), `missing` (functions of
-at least 1 % of the time of the -O0 run that the -O2 run does not show with a visit), `programs`.
+The examples, a program of ten small functions, and the codes of `--code` are built with -O2, plain and instrumented.
+They run in turn, one process each. A build with -O0 shows which functions the program executes, and the work of a visit
+of each function.
+
+The last line is one JSON object:
+
+- `named_share`: 1 - a - b; the smallest of all programs. a: share of the time of the -O2 run in regions that the -O0
+  run does not contain. b: share of its instructions in functions without a separate time, although a visit does enough
+  work (the limit of llvm_pass/worth.cpp, for instructions at -O0 including callees). It is 1 if every such function has
+  a separate time, and near 0 if main contains all of them.
+- `counted_share`: share of the instructions in functions with separate effort and visits, but without a separate time.
+- `overhead_geomean`, `overhead_worst`: processor time / processor time of the plain build, median over the rounds;
+  geometric mean and largest of the programs.
+- `missing`: functions with at least 1 % of the time of the -O0 run that the -O2 run does not show with a visit.
+- `programs`: these figures of each program.
 """
 
 from __future__ import annotations

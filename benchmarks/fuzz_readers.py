@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fuzzes every reader of files that may come from strangers, guided by coverage.
+"""Fuzz every reader of files that may come from strangers, guided by coverage.
 
     pip install 'quipu[fuzz]'
     make bench-fuzz_readers                                    # all, one minute each
     make bench-fuzz_readers ARGS='--seconds 600 profile'       # one reader, ten minutes
 
-Readers of Python run under Atheris (the code of Quipu is instrumented, libraries are not), the runtime's reader of
-filter files under libFuzzer with AddressSanitizer and UBSan. A reader may raise FormatError and nothing else, take
-30 s at most and 2 GiB of memory. What fails is kept in build/fuzz-READER-*. The last line is one JSON object: per
-reader `runs`, `seconds`, `failures` (bound: 0).
+Readers in Python run under Atheris, which instruments the code of Quipu, but no libraries. The reader of filter files
+in the runtime runs under libFuzzer with AddressSanitizer and UBSan. A reader may only raise FormatError. It may take at
+most 30 s and 2 GiB of memory. Inputs that fail are kept in build/fuzz-READER-*.
+
+The last line is one JSON object: for each reader `runs`, `seconds`, `failures` (bound: 0).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of benchmarks/fuzz_readers.py: every reader of files from unknown sources, with seeds.
+"""Define the targets of benchmarks/fuzz_readers.py: every reader of files from unknown sources, with first inputs.
 
-A target writes its input bytes to files in a scratch folder, and reads these. It may only raise FormatError.
+A target writes its input bytes to files in a scratch folder, and reads these files. It may only raise FormatError.
 """
 
 from __future__ import annotations

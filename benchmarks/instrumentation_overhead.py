@@ -4,13 +4,19 @@
     make bench-instrumentation_overhead
     benchmarks/instrumentation_overhead.py --code lulesh ~/LULESH " -DUSE_MPI=0" "-s 30 -i 100"
 
-The example programs, a call-heavy C++ program, and codes that are given with --code are built once for each kind of
-instrumentation and run in turn, one process each (user and system time of the process and its children, medians of the
-ratios to the plain build of the same round). The last line is one JSON object: `full_geomean`, `full_worst` (all effort
-metrics, visits, time, MPI), `blocks_geomean` (the same without time stamps: the effort metrics come from the same
-counters), `compile_geomean`, `pair_ns`, `pair_rotating_ns` and `pair_time_ns` (an enter and an exit without and with
-time stamps, minus the plain call), `quiet_ns` (a visit of a function without a hook), `two_timestamps_ns`, `programs`,
-`peers`.
+The example programs, a call-heavy C++ program, and the codes of `--code` are built once for each kind of
+instrumentation. The builds run in turn, one process each. Times are user and system time of the process and its
+children. Ratios are medians of the ratios to the plain build of the same round.
+
+The last line is one JSON object:
+
+- `full_geomean`, `full_worst`: ratio of the run time with all effort metrics, visits, time and MPI.
+- `blocks_geomean`: the same ratio without time stamps (the effort metrics come from the same counters).
+- `compile_geomean`: ratio of the compile time.
+- `pair_ns`, `pair_rotating_ns`, `pair_time_ns`: an enter and an exit without time stamps (the first two) and with time
+  stamps, minus the plain call.
+- `quiet_ns`: a visit of a function without a hook. `two_timestamps_ns`: two time stamps.
+- `programs`, `peers`: the figures of each program, and of other instrumentation.
 """
 
 from __future__ import annotations

@@ -2,13 +2,15 @@
 """Check that reads and writes of files are counted exactly, by comparison with strace.
 
     make bench-io_exact
-    benchmarks/io_exact.py --own NAME COMMAND FOLDER     # one more program, with the folder that it runs in
+    benchmarks/io_exact.py --own NAME COMMAND FOLDER     # adds a program, and the folder in which it runs
 
-Six programs (programs/files/) in C, C++, Fortran and Python, one with MPI-IO and several ranks, run once under
-`strace -f`, built without the pass and without Quipu, and once with `quipu run --files`. Compared are the system calls
-that read from and write to regular files of the working folder, their bytes, and how many files were opened, per group
-of files. `io_exact`: whether all of them are equal. `differences`: those that are not, strace first. `seconds`: time of
-the runs plain, measured and under strace. The last line is one JSON object.
+Six programs (programs/files/) in C, C++, Fortran and Python, one of them with MPI-IO and several ranks, run twice:
+under `strace -f`, built without the pass and without Quipu, and with `quipu run --files`. The benchmark compares, for
+each group of files in the working folder: the number of system calls that read and write regular files, their bytes,
+and the number of opened files.
+
+The last line is one JSON object: `io_exact`, whether all of these are equal; `differences`, the numbers that differ, of
+strace first; `seconds`, the times of the runs plain, measured and under strace.
 """
 
 from __future__ import annotations

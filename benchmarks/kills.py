@@ -3,14 +3,18 @@
 
     make bench-kills
 
-1. SIGKILL ends all ranks of a run (tests/mpi/killing.py) between 0 and 2 s after the work began. Half of the runs
-   work without a pause, the others are in one function; both with and without node agent.
-2. SIGKILL or SIGTERM ends `quipu refine` after random times; the command is repeated until it succeeds.
+1. SIGKILL ends all ranks of a run (tests/mpi/killing.py) between 0 and 2 s after the work began. Half of the runs work
+   without a pause, the other half stays in one function. Both halves run with and without a node agent.
+2. SIGKILL or SIGTERM ends `quipu refine` after random times. The command is repeated until it succeeds.
 
-The last line is one JSON object: `runs`, `merged` (bound: all), `complete` (bound: all): runs in which at most
-operations in progress and the last second of time are missing; `operations` counted; `missing_seconds`: the largest
-missing time of a rank. For refinements: `refinements`, `refined` (bound: all): successful ones; `kills`; `lost` (bound:
-0): complete runs that a kill removed or replaced, and raw profiles without a run.
+The last line is one JSON object:
+
+- `runs`: number of runs. `merged` (bound: all): number of merged runs.
+- `complete` (bound: all): number of runs in which at most the operations in progress and the last second are missing.
+- `operations`: number of counted operations. `missing_seconds`: largest missing time of a rank.
+- `refinements`: number of refinements. `refined` (bound: all): number of refinements that succeeded. `kills`: number of
+  signals.
+- `lost` (bound: 0): complete runs that a signal removed or replaced, and raw profiles without a run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environment variables to start an MPI without `quipu run`: as root, with more ranks than cores, in containers.
+"""Provide environment variables to start an MPI without `quipu run`: as root, oversubscribed, or in containers.
 
-The variables belong to Open MPI 4 and 5; other MPIs ignore them.
+The variables belong to Open MPI 4 and 5. Other MPI libraries ignore them.
 """
 
 LAUNCH = {

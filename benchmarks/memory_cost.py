@@ -3,19 +3,23 @@
 
     make bench-memory_cost
     benchmarks/memory_cost.py --rounds 5 --programs heat,cg
-    benchmarks/memory_cost.py --own 'NAME:PS:NS:P:N:COMMAND'     # one more program to predict
+    benchmarks/memory_cost.py --own 'NAME:PS:NS:P:N:COMMAND'     # adds a program to predict
 
-Cost: the examples and a program that allocates much (programs/allocations.cpp) run in turn plain, measured, and
-measured with allocations counted (QUIPU_MEMORY). `memory_overhead`: processor time with allocations counted over that
-of the plain program; `beside_measuring`: over that of the measured one. Fastest run of each; the geometric means are
-over the programs. `pair_ns`: the time that counting adds to an allocation and its release (programs/pairs.c).
+Overhead: the examples and a program with many allocations (programs/allocations.cpp) run in turn: plain, measured, and
+measured with counted allocations (QUIPU_MEMORY). The fastest run of each counts.
 
 Prediction: each program runs with few ranks and small sizes, and once with 8 times the ranks and twice the size. The
-largest heap there is predicted from the small runs, and compared with what was measured. `memory_error`: the mean over
-the programs of |predicted / measured - 1|; `memory_error_largest`: the largest. `covered`: in how many the measured
-value is in the 90 % interval. Without a prediction from models, the peer is `largest_run`: the error of the largest
-measured heap times the factor by which the size of the largest run grows (what a user without models multiplies).
-The last line is one JSON object.
+models of the small runs predict the largest heap of the large run.
+
+The last line is one JSON object:
+
+- `memory_overhead`: processor time with counted allocations / plain; `beside_measuring`: processor time with counted
+  allocations / measured. Both are geometric means over the programs.
+- `pair_ns`: time that counting adds to an allocation and its release (programs/pairs.c).
+- `memory_error`, `memory_error_largest`: mean and largest |predicted / measured - 1| of the programs.
+- `covered`: number of programs whose measured heap is in the 90 % interval.
+- `largest_run`: the error of a prediction without models: the largest measured heap × the factor by which the size of
+  the largest run grows.
 """
 
 from __future__ import annotations

@@ -3,18 +3,23 @@
 
     make bench-merge_scaling
 
-All with 10 metrics per call path and call trees that differ a little from rank to rank:
+All profiles have 10 metrics per call path, and call trees that differ slightly between ranks. Ways of merging:
 
-- post mortem: profile files, merged by two processes (`quipu merge --jobs 2`), and once by one;
-- over MPI, as in MPI_Finalize, by the code of the PMPI library: synthetic ranks on stacks of their own in one thread
-  (merge_scaling_fibers.c), which costs nothing but the reduction itself; as ranks of SimGrid SMPI (left out if smpirun
-  is not there), with the simulator's cost; and as real processes of mpirun.
+- post mortem: profile files are merged by two processes (`quipu merge --jobs 2`), and by one process.
+- over MPI, as in MPI_Finalize, by the code of the PMPI library, with three kinds of ranks: synthetic ranks with
+  separate stacks in one thread (merge_scaling_fibers.c), which adds no other cost; ranks of SimGrid SMPI, including the
+  cost of the simulator (left out without smpirun); and real processes of mpirun.
 
-The last line is one JSON object. `seconds` (bound: 60) and `peak_gb` (bound: 4) are the largest ones of all ways at
-4096 ranks x 2000 call paths. `growth_exponent` is that of processor time over ranks x call paths (1: proportional), the
-larger one of post mortem and reduction; `growth_exponents` has each way's. `of_one_rank`: processor seconds of a rank
-in the reduction, mean and largest, at 4096 x 2000: workers are as many as ranks there. `workers`: what one and two
-processes take post mortem. Of a simulation, the time of a run that does everything but reduce is taken off.
+From the time of a simulation, the benchmark subtracts the time of a run that does everything except the reduction.
+
+The last line is one JSON object:
+
+- `seconds` (bound: 60), `peak_gb` (bound: 4): largest time and memory of all ways at 4096 ranks × 2000 call paths.
+- `growth_exponents`: exponent of the processor time as a function of ranks × call paths (1: proportional), by way.
+  `growth_exponent`: the larger exponent of post mortem and reduction.
+- `of_one_rank`: processor seconds of a rank in the reduction at 4096 × 2000, mean and largest. All ranks work at the
+  same time in a real job.
+- `workers`: seconds of one and of two processes post mortem.
 """
 
 from __future__ import annotations

@@ -3,10 +3,16 @@
 
     make bench-modeling_accuracy [ARGS="--functions 100 --seed 7 --data FOLDER"]
 
-Reference sets come from a folder, fresh sets are planted functions: noise 1, 2, 5 and 10 %, one to four parameters,
-dense grids and lines only. The last line is one JSON object: `accuracy` {set: {quipu, extrap, true_form}} in %,
-`exponents` {set: {quipu, extrap}} (all leading exponents correct, in %), `within_quarter` likewise, `coverage` {set: %}
-(the true value in the 90 % interval), `summary`.
+Reference sets come from a folder. Other sets are planted functions: noise of 1, 2, 5 and 10 %, one to four parameters,
+on dense grids and on lines only. The true form is the true function with fitted coefficients.
+
+The last line is one JSON object:
+
+- `accuracy` {set: {quipu, extrap, true_form}}: predictions within ±5 % of the true value (%).
+- `exponents` {set: {quipu, extrap}}: models whose leading exponents are all correct (%). `within_quarter`: models whose
+  leading exponents are all correct up to 1/4 (%).
+- `coverage` {set}: true values in the 90 % interval (%).
+- `summary`: a summary of these figures.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs in the environment of Extra-P: models the sets of a file and writes predictions, exponents and CPU seconds.
+"""Model the sets of a file with Extra-P, and write predictions, exponents and CPU seconds.
 
-python modeling_extrap_worker.py SETS.json ANSWERS.json
+This program runs in the separate environment of Extra-P:
+
+    python modeling_extrap_worker.py SETS.json ANSWERS.json
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The predictor that knows how functions of several parameters are drawn (modeling_layout_sets.normal_form).
+"""Predict with full knowledge of how functions of several parameters are drawn (modeling_layout_sets.normal_form).
 
-It applies Bayes' rule over all structures (which parameters each product has) and all functions of each parameter, with
-the probabilities of drawing them. Coefficients are integrated by draws from their posterior, weighted with their prior
-density. Forms are collected by Gibbs sampling of one and of two parameters at a time and of the structure, from several
-starts including the true form. Missed forms make the predictor more certain than it may be, never less.
+The predictor applies Bayes' rule to all structures (the parameters of each product) and to all functions of each
+parameter, with the probabilities of drawing them. The coefficients are integrated: they are drawn from their posterior,
+and weighted with their prior density. Gibbs sampling collects the forms. It samples one or two parameters at a time and
+the structure, from several starts that include the true form. A missed form can only make the predictor too certain.
 """
 
 from __future__ import annotations

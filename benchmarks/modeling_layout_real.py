@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measured data, of which the largest configurations are left out to be predicted."""
+"""Provide measured data. The largest configurations are left out, to be predicted."""
 
 from __future__ import annotations
 

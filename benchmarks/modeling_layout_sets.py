@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions, layouts of points and measured data that no modeler was tuned on, drawn for every seed.
+"""Draw functions, layouts of points and measured data for each seed. No modeler was tuned with them.
 
 A `LayoutSet` contains the input of both modelers and the truth: values at points, and the function at targets.
 """

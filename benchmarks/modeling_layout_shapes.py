@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of one parameter other than a constant plus one term: sums of two, saturation, changes of behaviour."""
+"""Draw functions of one parameter with other shapes: sums of two terms, saturation, changes of behaviour."""
 
 from __future__ import annotations
 

@@ -3,16 +3,23 @@
 
     make bench-modeling_layouts [ARGS="--functions 50 --seed 3 --measurements FOLDER --kernels FOLDER"]
 
-Grids, crossing lines and scattered points of one to four parameters, noise of 0 to 75 %, functions drawn for every seed
-(every part at least 1 % of the value at the largest corner); sums of two functions, saturation, changes of behaviour;
-constants; measured data whose largest configurations are left out. Extra-P 4.2.5 (mean of the repetitions) and least
-squares with the true form predict the same targets.
+- Layouts: grids, crossing lines and scattered points of one to four parameters, with noise of 0 to 75 %. Each seed
+  draws the functions. Each term is at least 1 % of the value at the largest corner.
+- Shapes: sums of two functions, saturation, changes of behaviour.
+- Constants.
+- Real data: measured data whose largest configurations are left out.
 
-The last line is one JSON object: `coverage` {cell: {2x, 16x}} (% of 90 % intervals that contain the true value at 2 and
-16 times the largest values), `within5` {cell: {quipu, extrap, bound}} (% within 5 % one step out), `shapes` {shape
-noise: {quipu, extrap, coverage}} (median error in % at 2 times the largest value; % of intervals, at 2 and 16 times),
-`constants_off` (% of constants predicted more than 20 % off at 16 times the largest values, noise of up to 25 %),
-`constants` {cell: %}, `real` {set: {quipu, extrap, coverage}} (median error, % of intervals).
+Extra-P 4.2.5 (mean of the repetitions) and least squares with the true form predict the same targets.
+
+The last line is one JSON object. *2x* and *16x* are targets at 2 and 16 times the largest values:
+
+- `coverage` {cell: {2x, 16x}}: 90 % intervals that contain the true value (%).
+- `within5` {cell: {quipu, extrap, bound}}: predictions within 5 % one step out (%). `bound` is the true form.
+- `shapes` {shape noise: {quipu, extrap, coverage}}: median error at 2x (%), and intervals that contain the true value
+  at 2x and 16x (%).
+- `constants_off`: constants that are predicted more than 20 % off at 16x, with noise of up to 25 % (%). `constants`
+  {cell}: the same by cell.
+- `real` {set: {quipu, extrap, coverage}}: median error (%), and intervals that contain the measured value (%).
 """
 
 from __future__ import annotations

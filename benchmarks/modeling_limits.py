@@ -3,17 +3,21 @@
 
     make bench-modeling_limits
 
-The functions are those of `modeling_layouts.py`. With one parameter the predictor has every function that can be drawn,
-with its probability. It predicts the value that is within 5 % of most of the posterior (Bayes' rule, integrated over
-the share of the constant on a grid and over the scale in closed form). `uniform` knows that noise is uniform within
-±noise, and so excludes every function that is further from one measured value; `normal` only knows its standard
-deviation. No predictor with this knowledge is right more often, on average over functions; the true forms (`bound` of
-`modeling_layouts.py`) are unknown to all.
+The functions are those of `modeling_layouts.py`. With one parameter, the predictor knows all functions that can be
+drawn, and their probabilities. It predicts the value that has the largest posterior probability within ±5 % (Bayes'
+rule; integrated over the share of the constant on a grid, and over the scale in closed form). No predictor with this
+knowledge is right more often, on average over functions. Two predictors have different knowledge of the noise:
 
-Each line shows one cell. The last line is one JSON object: `within5` {cell: {quipu, extrap, normal, uniform}} (% within
-5 % one step out; for the last two the expected value, and `normal_hit`, `uniform_hit`, the actual value). `several`:
-the same for several parameters at noise of 5 % (modeling_known.py): `normal`, `normal_hit`, `quipu` and `true_form`,
-the true form fitted to the values.
+- `uniform` knows that the noise is uniform within ±noise. It excludes every function that deviates more from a measured
+  value.
+- `normal` only knows the standard deviation of the noise.
+
+Each line shows one cell. The last line is one JSON object:
+
+- `within5` {cell: {quipu, extrap, normal, uniform}}: predictions within 5 % one step out (%). For `normal` and
+  `uniform` it is the expected value; `normal_hit` and `uniform_hit` are the actual values.
+- `several`: the same for several parameters with noise of 5 % (modeling_known.py): `normal`, `normal_hit`, `quipu`, and
+  `true_form`, the true form fitted to the values.
 """
 
 from __future__ import annotations

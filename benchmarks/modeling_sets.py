@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planted functions to model: the reference sets from a folder, and fresh ones from a seed."""
+"""Provide planted functions to model: the reference sets from a folder, and other sets from a seed."""
 
 from __future__ import annotations
 

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models per CPU second against Extra-P 4.2.5, and 100,000 models of one parameter.
+"""Measure models per CPU second, compared with Extra-P 4.2.5, and the time for 100,000 models of one parameter.
 
     make bench-modeling_speed [ARGS="--data FOLDER"]
 
-Both modelers run on one core on the same sets, data already read: planted functions, or those of a folder. The last
-line is one JSON object:
-`speed_ratio` {p1, p2, p3} (bound: 100), models per CPU second of each, `many` {models, seconds, megabytes}
-(bounds: 100,000 in 10 s below 1000 MB), `inexact` {call_paths, per_cpu_second, by_kind} of counts that no function
-reproduces (bound: 2000 call paths per CPU second). `--inexact-only` measures nothing but these.
+Both modelers run on one core on the same sets, after the data were read. The sets are planted functions, or the sets of
+a folder.
+
+The last line is one JSON object:
+
+- `speed_ratio` {p1, p2, p3} (bound: 100): models per CPU second of Quipu / of Extra-P, for one to three parameters.
+  `models_per_cpu_second` {p1, p2, p3}: both rates, and their ratio.
+- `many` {models, seconds, megabytes}: 100,000 models (bounds: 10 s, 1000 MB).
+- `inexact` {call_paths, per_cpu_second, by_kind}: counts that no function reproduces (bound: 2000 call paths per CPU
+  second). `--inexact-only` only measures these.
 """
 
 from __future__ import annotations
