@@ -3,14 +3,18 @@
 
     make bench-mpi_overhead
 
-The same plain program runs without measuring, with it, and with all but the time of calls (QUIPU_CLOCK=none) in turn
-(mpi_overhead.c). The last line is one JSON object: `sendrecv_added_ns`, nanoseconds added per call (bound: 60), from a
-pair of MPI_Send and MPI_Recv within one process, where no waiting hides a cost; `allreduce_ratio`, time of an 8-byte
-MPI_Allreduce with and without (bound: 1.05); medians over the rounds of the difference and the ratio of neighbouring
-runs; `allreduce_stamped_ratio`, the ratio for the plain program with two time stamps around the operation, the minimum
-for any tool that times it; `allreduce_least_ratio`, the ratio for a hand-written wrapper without call paths;
-`allreduce_own_points`, what measuring adds beyond the two time stamps, in hundredths of the operation (bound: 2);
-`allreduce_ratio_counts`, that of measuring without time; and the details.
+The same plain program (mpi_overhead.c) runs in turn without measuring, with measuring, and with measuring of everything
+except the time of calls (QUIPU_CLOCK=none). Figures are medians over the rounds of the difference or the ratio of
+neighbouring runs. The last line is one JSON object:
+
+- `sendrecv_added_ns` (bound: 60): nanoseconds that measuring adds to a call of MPI_Send or MPI_Recv. The pair of calls
+  runs within one process, where no waiting hides the overhead.
+- `allreduce_ratio` (bound: 1.05): time of an 8-byte MPI_Allreduce with measuring / without measuring.
+- `allreduce_stamped_ratio`: the ratio for the plain program with two time stamps around the operation. This is the
+  minimum for any tool that measures the time of the operation.
+- `allreduce_least_ratio`: the ratio for a hand-written wrapper without call paths.
+- `allreduce_own_points` (bound: 2): time that measuring adds beyond the two time stamps, in percent of the operation.
+- `allreduce_ratio_counts`: the ratio for measuring without time.
 """
 
 from __future__ import annotations

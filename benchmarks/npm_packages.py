@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JavaScript packages with which tests check pages and files, installed once into build/ by `npm ci`."""
+"""Install the JavaScript packages with which tests check pages and files, once, into build/ by `npm ci`."""
 
 from __future__ import annotations
 

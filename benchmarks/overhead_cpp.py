@@ -4,17 +4,23 @@
     make bench-overhead_cpp
     make bench-overhead_cpp ARGS="--rounds 9 --only contact"
 
-Programs of `benchmarks/programs/` and the examples are built by plain clang and by the wrappers, and run in turn, one
-process each. All ratios are to the plain build of the same round, medians over rounds: user and system time of the run,
-size of the program, user and system time of the build, and its peak memory. The last line is one JSON object.
-`unmeasured`: started without Quipu. `measured`: with `QUIPU_DIR`. `filtered_runtime`: measured, with a run-time filter
-that leaves out all but `main`. `estimate_error`: how far the estimate of Quipu (overhead of all call paths, start and
-end) is from the difference between `measured` and `plain`, relative to that difference; only where that difference is
-5 % of the run or more.
-`estimate_error_resolved`: the same where the difference is known well enough to judge ±25 %: it is at least 8 times its
-standard error over the rounds. `seconds` of a program: the estimate, the difference, and its standard error.
-`small_call_ns`: nanoseconds that a call of a small function costs more, measured or not. `peers`: the same ratios of
-run time for Score-P and for `-finstrument-functions-after-inlining` with empty hooks, where they are installed.
+Programs of `benchmarks/programs/` and the examples are built by plain clang and by the wrappers. They run in turn, one
+process each. Ratios are medians over the rounds of the ratio to the plain build of the same round: user and system time
+of the run, size of the program, user and system time of the build, and peak memory of the build.
+
+The last line is one JSON object:
+
+- `unmeasured`: a build with the wrappers that starts without Quipu. `measured`: with `QUIPU_DIR`. `filtered_runtime`:
+  measured, with a run-time filter that leaves out all functions except `main`.
+- `estimate_error`: |estimate - difference| / difference. The estimate is the overhead that Quipu estimates (all call
+  paths, start and end). The difference is `measured` - `plain`. Only programs with a difference of at least 5 % of the
+  run are included.
+- `estimate_error_resolved`: the same for programs whose difference is at least 8 times its standard error over the
+  rounds, which is precise enough to judge an error of 25 %.
+- `seconds` of a program: the estimate, the difference, and its standard error.
+- `small_call_ns`: nanoseconds that the wrappers add to a call of a small function; measured or unmeasured, the larger.
+- `peers`: the same ratios of run time for Score-P and for `-finstrument-functions-after-inlining` with empty hooks, if
+  they are installed.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learn the penalties of factors from the corpus: modeling/counts/prices.py.
+"""Learn the penalties of factors (modeling/counts/prices.py) from the corpus.
 
     make bench-prices                 prints the learned penalties
     make bench-prices ARGS=--write    writes them
 
-A count has many products of factors that reproduce it. The count at the target shows which of them are correct. The
-penalties maximize the likelihood of the correct products of all programs: the weight of a program grows with the root
-of its number of counts, the weight of a count with the logarithm of how often it occurs. Programs that are put aside
-are not read. Kinds of factors that the corpus does not distinguish stay unchanged.
+Many products of factors reproduce a count. The count at the target shows which of these products are correct. The
+penalties maximize the likelihood of the correct products of all programs. The weight of a program grows with the square
+root of its number of counts. The weight of a count grows with the logarithm of its number of occurrences. Programs that
+are put aside are not read. A kind of factor that the corpus does not distinguish keeps its penalty.
 
-The last line is a JSON object: mean bits of the correct products with the present penalties (`now`), with penalties
-learned from the other programs (`left_out`), and learned from all (`learned`).
+The last line is a JSON object with mean bits of the correct products: with the present penalties (`now`), with
+penalties learned from the other programs (`left_out`), and with penalties learned from all programs (`learned`).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exponent deviation of models, as de Morais et al. define it (equation 4)."""
+"""Compute the exponent deviation of models, as de Morais et al. define it (equation 4)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The modelers that are compared on applications, whose kernels consist of one or several call paths."""
+"""Define the modelers that are compared on applications, whose kernels consist of one or several call paths."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the examples as applications in the evaluation of priors, and read their stated complexity.
 
-SimGrid simulates all ranks one after the other. Computation is measured on this machine, without other ranks at the
-same time; communication and the resulting waiting are simulated. Existing runs are not repeated.
+SimGrid simulates all ranks one after the other. Their computation is measured on this machine without other ranks at
+the same time. Communication and the resulting waiting are simulated. Existing runs are not repeated.
 """
 
 from __future__ import annotations

@@ -1,20 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The evaluation of noise-resilient priors (de Morais et al., section V-C) on the examples as applications.
+"""Repeat the evaluation of noise-resilient priors (de Morais et al., section V-C) with the examples as applications.
 
     make bench-priors_applications [ARGS="--quick"]
 
-heat, cg, samplesort and wavefront run at 5 × 5 points of p and n, and at two test points, one step out in p and in n.
-For each region that their documentation states, and for the MPI operations of each caller, it prints Table IV (models
-and exponent deviation from the stated complexity), the data of Figure 6 (measured lines, relative errors at the test
-points) and of Figure 7 (both under artificial noise). Quipu uses one repetition (and all of them in `quipu_all`), the
-others the median of all. Finished runs and evaluations are stored (--folder) and not repeated. With --again the test
-points are measured twice, and the second measurement is compared with the first as predictions are, with the same noise
-on it. docs/design/priors-evaluation.md says more.
+heat, cg, samplesort and wavefront run at 5 × 5 points of p and n, and at two test points: one step out in p, and one
+step out in n. The evaluated kernels are the regions that the documentation of the examples states, and the MPI
+operations of each caller. For each kernel, the program prints:
 
-The last line is one JSON object: by application and kind `ed`, `re`, `ed_75` and `re_75` (in %), each for `quipu`,
-`quipu_all` (all repetitions), `classic` (time alone), `dnn` if its network is trained, and `extrap`, and `re` and
-`re_75` for `again`, if the test points were measured twice: RE of the median of the second set of repetitions;
-`wavefront_waiting`: what `quipu diagnose` says of the MPI_Recv behind the wave.
+- Table IV: the models, and their exponent deviation from the stated complexity;
+- the data of Figure 6: the measured lines, and the relative errors at the test points;
+- the data of Figure 7: both under artificial noise.
+
+`quipu` uses one repetition and `quipu_all` uses all repetitions. The other modelers use the median of all repetitions.
+Finished runs and evaluations are stored (--folder) and not repeated. With --again, the test points are measured twice.
+The second measurement is then compared with the first like a prediction, with the same noise added.
+docs/design/priors-evaluation.md describes the details.
+
+The last line is one JSON object, by application and kind:
+
+- `ed`, `re`, `ed_75`, `re_75`: exponent deviation and relative error (%), without and with 75 % of artificial noise,
+  each for `quipu`, `quipu_all`, `classic` (time alone), `dnn` (if its network is trained) and `extrap`.
+- `re` and `re_75` for `again` (if the test points were measured twice): the relative error of the median of the second
+  set of repetitions.
+- `wavefront_waiting`: the result of `quipu diagnose` for the MPI_Recv behind the wave.
 """
 
 from __future__ import annotations

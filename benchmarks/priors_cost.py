@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the time for the data of one model, relative to the plain program: one run with effort, or five runs.
 
-Models of time alone use five repetitions. All runs are measured.
+Models of time alone need five repetitions. All runs are measured.
 """
 
 from __future__ import annotations

@@ -4,13 +4,16 @@
     make bench-priors_evaluation [ARGS="--quick"]
     make bench-priors_evaluation ARGS="--measure-only simulated"     # one part, on another machine or at the same time
 
-Runs that are done, and noise that is evaluated, are kept in the folder (--folder) and not repeated: an evaluation that
-was stopped goes on where it was. docs/design/priors-evaluation.md says what is measured and how.
+Finished runs and evaluated noise are stored in a folder (--folder) and not repeated. A stopped evaluation therefore
+continues. docs/design/priors-evaluation.md describes the measurements and the method.
 
 The last line is one JSON object: `ed_zero_share`, `re_computation`, `re_communication`, `re_computation_75`,
-`re_communication_75` (in %) and `cost_plain_runs`, each for `quipu`, `classic` (time alone, Quipu's modeler), `dnn`
-(the DNN-based modeler, if `make bench-dnn_training` has trained its network), `extrap` (Extra-P 4.2.5) and `paper`.
-Quipu gets one repetition, the others the median of all.
+`re_communication_75` (in %) and `cost_plain_runs`. Each has a value for these modelers:
+
+- `quipu`: with one repetition. All other modelers have the median of all repetitions.
+- `classic`: Quipu's modeler of time alone.
+- `dnn`: the DNN-based modeler, if `make bench-dnn_training` has trained its network.
+- `extrap`: Extra-P 4.2.5. `paper`: the published numbers.
 """
 
 from __future__ import annotations

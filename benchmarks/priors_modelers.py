@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The modelers that the evaluation of priors compares: Quipu's priors, time alone, a neural network, Extra-P 4.2.5."""
+"""Define the modelers of the evaluation of priors: Quipu's priors, time alone, a neural network, Extra-P 4.2.5."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build and run generated functions: the measurements of the evaluation of priors, which are not repeated.
+"""Build and run generated functions for the evaluation of priors. Existing measurements are not repeated.
 
-Computation is measured in one process that does the work of one of p ranks (all ranks do the same). Communication is
-simulated with p ranks by SimGrid SMPI, without computation.
+Computation is measured in one process, which does the work of one of p ranks; all ranks have equal work. Communication
+is simulated by SimGrid SMPI with p ranks, without computation.
 """
 
 from __future__ import annotations

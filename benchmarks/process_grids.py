@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predict the effort of programs that decompose a domain, for more processes and larger sizes than measured.
 
-Programs are drawn anew for every seed: sums of loops over the part of a domain that a rank has, in two or three
-dimensions, of strong and weak scaling, with neighbours, edges, pipelines and sizes that processes do not divide. Their
-counts are those of all ranks, as a run would count them. Measured at p = 1, 2, 4 and small n, predicted at p = 8 and
-16 and larger n.
-
     make bench-process_grids ARGS="--programs 40 --seed 1"
 
-Prints a line per kind of program, and as the last line one JSON object: `effort_within1`, the share of call paths
-with at least 1 % of the effort that are within 1 % (in %), `effort_covered`, the share of the others that are within
-their 90 % interval, `effort_undecided`, the share of all that miss where the counts do not decide: two sums of as many
-loops as the program has give all measured counts and differ by more than 2 % (undecided_loops.py), or the same loops on
-two grids that nothing tells apart. The same by what is known of the grid.
+Each seed draws new programs. A program is a sum of loops over the part of a two- or three-dimensional domain that one
+rank has, for strong or weak scaling. The programs have neighbours, edges, pipelines, and sizes that the number of
+processes does not divide. Their counts are the counts of all ranks, as in a run. Measured are p = 1, 2, 4 and small n.
+Predicted are p = 8 and 16 and larger n.
+
+The benchmark prints a line per kind of program, and as last line one JSON object. Only call paths with at least 1 % of
+the effort count. `grids` contains the same figures for different information on the grid.
+
+- `effort_within1`: call paths with an error of at most 1 % (%).
+- `effort_covered`: of the other call paths, those inside of their 90 % interval (%).
+- `effort_undecided`: of the other call paths, those whose counts do not decide (%). This means: two sums of as many
+  loops as the program has reproduce all measured counts and differ by more than 2 % (undecided_loops.py), or the same
+  loops do so on two grids that the measurements do not distinguish.
 """
 
 from __future__ import annotations

@@ -3,20 +3,22 @@
 
     make bench-program_times [ARGS="--programs hpccg,minife --noise 0.75"]
 
-Archives of measured programs are in benchmarks/data/times/: four sizes, one rank and two, three repetitions each; and
-the target, a larger size at the same numbers of ranks. All predictions are of the program without the start and the
-end of MPI, and are compared with the median of the runs at the target. `error` is |predicted / measured - 1|.
+benchmarks/data/times/ contains archives of measured programs: four sizes, one and two ranks, three repetitions each.
+The target is a larger size with the same numbers of ranks. All predictions describe the program without the start and
+the end of MPI. They are compared with the median of the runs at the target. `error` is |predicted / measured - 1|.
 
-- quipu: `quipu predict`, rates times known counts.
-- formulas: predictions from the same measurements without rates: formulas of time with the functions of effort.
-- one_rate: the instructions at the target times the time per instruction at the largest size, per call path: a baseline
-  with known counts.
-- extrap: Extra-P 4.2.5 on the time of each call path, summed up.
+- quipu: `quipu predict`, which multiplies rates by known counts.
+- formulas: formulas of time with the functions of effort, fitted to the same measurements, without rates.
+- one_rate: for each call path, the instructions at the target × the time per instruction at the largest size. This is a
+  baseline with known counts.
+- extrap: Extra-P 4.2.5 on the time of each call path; sum over the call paths.
 
-Programs marked put aside were not used for choosing the constants of the model. `--constants` halves and doubles each
-of these constants, and prints what that changes. `--noise` multiplies all measured times by uniform noise of that width
-(de Morais et al.: 75 %). The last line is one JSON object: the median and the worst error, the share of targets inside
-of the 90 % interval and its median width, of all programs and of those put aside.
+Programs that are marked *put aside* were not used to choose the constants of the model. `--constants` halves and
+doubles each of these constants, and prints the effect. `--noise` multiplies all measured times by uniform noise of this
+width (de Morais et al.: 75 %).
+
+The last line is one JSON object, for all programs and for the programs that are put aside: the median and the largest
+error, the share of targets inside of the 90 % interval, and the median width of the interval.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predictions for public programs at twice the size and two to four times the ranks, from small runs.
-
-Each program of benchmarks/data/programs/ is modeled twice: from its runs with few ranks alone, and with count-only runs
-of the smallest size up to the ranks of the target. Figures per metric and of the metrics in `ALL` together: call paths
-within 1 % and 5 %, inside of the 90 % interval (%), score of the interval (0 is perfect), share of the metric that is
-predicted exactly (%, mean over programs). The last line is one JSON object.
+"""Predict public programs at twice the size and two to four times the ranks, from small runs.
 
     make bench-programs ARGS="--modelers quipu,extrap"
     make bench-programs ARGS="--engine MODULE:FUNCTION minife lulesh"
+
+Each program of benchmarks/data/programs/ is modeled twice: from its runs with few ranks alone, and with additional
+count-only runs of the smallest size, up to the number of ranks of the target.
+
+The last line is one JSON object. It has these figures for each metric, and for the metrics in `ALL` together: call
+paths with an error of at most 1 % and 5 % (%), call paths inside of the 90 % interval (%), score of the interval (0 is
+perfect), and share of the metric that is predicted exactly (%, mean over programs).
 """
 
 from __future__ import annotations

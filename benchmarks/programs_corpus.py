@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The corpus of measured public programs, benchmarks/data/programs/: names, archives and experiments.
+"""Read the corpus of measured public programs in benchmarks/data/programs/: names, archives and experiments.
 
-Each program has three groups of runs: `runs` (three process counts × four or five sizes), `counts` (the smallest size
-at more ranks, up to those of the target) and `target` (one configuration: about twice the largest size).
+Each program has three groups of runs:
+
+- `runs`: three numbers of processes × four or five sizes.
+- `counts`: the smallest size with more ranks, up to the number of ranks of the target.
+- `target`: one configuration with about twice the largest size.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modelers that benchmarks/programs.py compares: they predict value, lower and upper for an experiment and a point.
+"""Define the modelers that benchmarks/programs.py compares.
 
-An engine is a function of an experiment and points, as `quipu.open` and parameter dictionaries give them. It returns
-for each point a dictionary: metric to array of shape (call paths, 3). The name of the experiment is the name of the
-program, so that an engine that learned from the corpus can leave this program out.
+An engine is a function that predicts an experiment at points. Its arguments are an experiment, as `quipu.open` returns
+it, and a list of points, which are dictionaries of parameters. For each point, it returns a dictionary from metrics to
+arrays of shape (call paths, 3): value, lower and upper end of the interval. The name of the experiment is the name of
+the program. An engine that learned from the corpus can therefore leave this program out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Score predictions against a measured target: rows per call path, and their summary.
+"""Score predictions against a measured target: one row per call path, and a summary.
 
 A row is a call path with at least 1 % of a metric at the target, measured or predicted. `score` is the interval score
-of the 90 % interval relative to the measured value: width + 20 × distance outside, at most 20. 0 is a perfect point.
+of the 90 % interval, relative to the measured value: width + 20 × distance of the value from the interval, at most 20.
+An exact prediction with an interval of width 0 has the score 0.
 """
 
 from __future__ import annotations

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Halve and double the thresholds of the quality of a measurement: false alarms and misses.
+"""Halve and double the thresholds of the quality of a measurement, and count false alarms and misses.
 
     make bench-quality_thresholds
     make bench-quality_thresholds ARGS='--times 10'
 
-Load by others: a program computes on all processors while another one uses none, a part, or all of one. Its processes
-know how long they waited for a processor: wall time without processor time. A launch is disturbed if that is more than
-5 % of its wall time. `OTHERS_MATTER` (archive/metadata.py) and `_SHORTEST` (launch/processors.py) decide from the load
-alone, as for a run.
+Load by other programs: a program computes on all processors, while another program uses no processor, a part of one, or
+a whole one. The processes of the first program record how long they waited for a processor: wall time minus processor
+time. A launch is disturbed if this waiting is more than 5 % of its wall time. `OTHERS_MATTER` (archive/metadata.py) and
+`_SHORTEST` (launch/processors.py) decide from the load alone, as for a run.
 
-Deviation: five repetitions that scatter by 3 % or 10 %, one of them slowed down by a factor or none. `DEVIATES`
+Deviation: five repetitions scatter by 3 % or 10 %. At most one of them is slowed down by a factor. `DEVIATES`
 (merge/experiment.py) names the run that is far from the median.
 
-The last line is one JSON object: for each threshold and value the shares of `false_alarms` (of what was not disturbed)
-and `misses` (of what was); null where nothing of this kind occurred.
+The last line is one JSON object with two shares for each threshold and value: `false_alarms` (share of the undisturbed
+launches or repetitions that were reported) and `misses` (share of the disturbed ones that were not reported). They are
+null if no case of this kind occurred.
 """
 
 from __future__ import annotations

@@ -3,18 +3,26 @@
 
     make bench-refinement
 
-A call-heavy C++ program (benchmarks/programs/refinement: kernels of a hydrodynamics code on a mesh whose numbers are
-behind functions of another file) goes through a whole `quipu refine`. Then it is built without instrumentation, with
-hooks in every function, with those of an ordinary build, with the static selection of PIRA II, and with what the cycle
-found; these run in turn, in random order, in processor time. An overhead is the median over the turns of the ratio to
-the uninstrumented run of the same turn, which leaves out what drifts on a shared machine; a second, identical
-uninstrumented run in each turn says how much of a ratio is chance. The same cycle over ranks and sizes, with MPI,
-follows. Tables like I and II of the paper (PIRA II), also for examples/ (one rank, one series of runs), then
-one JSON object in the last line: `overhead`, `overhead_interval` (95 %), `overhead_of_nothing` (of the identical
-program), `coverage` (exclusive time at the target inside of selected regions, from a separate run there), `iterations`,
-`cycle_cost` (processor time of the whole cycle, with its builds, / of the same campaign with hooks in every function),
-`full_overhead`, `mpi_overhead` (2 ranks) with its interval, `paper_selection` {overhead, coverage},
-`seconds` and `functions` (the tables of all programs).
+A call-heavy C++ program goes through a complete cycle of `quipu refine`. The program (benchmarks/programs/refinement)
+contains kernels of a hydrodynamics code. Functions in another file return the numbers of its mesh. Then five builds run
+in turn, in random order: without instrumentation, with hooks in every function, with the hooks of an ordinary build,
+with the static selection of PIRA II, and with the selection of the cycle. A second, identical build without
+instrumentation shows how much ratios vary by chance.
+
+Times are processor times. An overhead is the median over the turns of the ratio to the uninstrumented run of the same
+turn, so slow changes of a shared machine have no effect. The same cycle over ranks and sizes, with MPI, follows.
+
+The program prints tables like I and II of the paper (PIRA II), also for examples/ (one rank, one series of runs). The
+last line is one JSON object:
+
+- `overhead`, `overhead_interval` (95 %): overhead with the selection of the cycle. `overhead_of_nothing`: overhead of
+  the identical build.
+- `coverage`: exclusive time inside of selected regions at the target, from a separate run, as a share of the program.
+- `iterations`: number of iterations of the cycle.
+- `cycle_cost`: processor time of the whole cycle with its builds / of the same campaign with hooks in every function.
+- `full_overhead`: overhead with hooks in every function. `mpi_overhead`: overhead with 2 ranks, with its interval.
+- `paper_selection` {overhead, coverage}: the static selection of PIRA II.
+- `seconds`, `functions`: the tables of all programs.
 """
 
 from __future__ import annotations

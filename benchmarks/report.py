@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure size, speed and accessibility of the report, and the start time of commands.
 
-The last line is one JSON object: `bytes_500` (a report of 500 call paths), `interaction_ms_5000` (the slowest
-interaction with a report of 5,000 call paths, until the page is drawn up to the first section below the call path),
-`longest_task_ms_5000` (the longest time without an answer of the page, also while scrolling), `axe_violations`
-(violations of WCAG 2.1 AA found by axe-core, in both themes), `startup_ms` (per command the fastest of several
-`--help`), `interactions` (each in ms), and `settled` (each in ms, until everything in view is complete, including the
-interval of a curve over thousands of call paths).
+The last line is one JSON object:
+
+- `bytes_500`: size of a report of 500 call paths.
+- `interaction_ms_5000`: slowest interaction with a report of 5,000 call paths, until the page is drawn up to the first
+  section below the call path.
+- `longest_task_ms_5000`: longest time in which the page does not respond, also while scrolling.
+- `axe_violations`: violations of WCAG 2.1 AA that axe-core finds, in both themes.
+- `startup_ms`: for each command, the fastest of several `--help`.
+- `interactions`: milliseconds of each interaction.
+- `settled`: milliseconds until all visible parts are complete, including the interval of a curve over thousands of call
+  paths.
 """
 
 from __future__ import annotations

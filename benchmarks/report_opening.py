@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure how long headless Chromium takes to open and to use a report of 20,000 call paths.
 
-Every call path has a model of time with three near-best hypotheses and a covariance, so that its prediction is a
-mixture of normal distributions, and a model of blocks. The last line is one JSON object: `opening` (seconds until the
-page is drawn and every control is connected), `target` (until the ranking stands for another point), `path` (until
-another call path of the first level is drawn), `megabytes` of the file, `call_paths`.
+Each call path has a model of blocks and a model of time. The model of time has three near-best hypotheses and a
+covariance, so that its prediction is a mixture of normal distributions. The last line is one JSON object:
+
+- `opening`: seconds until the page is drawn and all controls work.
+- `target`: seconds until the ranking shows another point.
+- `path`: seconds until another call path of the first level is drawn.
+- `megabytes`: size of the file. `call_paths`: number of call paths.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     make bench-resources
     benchmarks/resources.py --parts memory_cost,io_exact
 
-It joins the last lines of the benchmarks of the single parts (`PARTS`), which can also run separately. The last line is
-one JSON object.
+The benchmark joins the last lines of its parts (`PARTS`), which can also run separately. The last line is one JSON
+object.
 """
 
 from __future__ import annotations

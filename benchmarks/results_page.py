@@ -3,11 +3,12 @@
 
     make bench-modeling_speed > out.txt
     python benchmarks/results_page.py --add modeling_speed out.txt    # keeps its last line in benchmarks/results/
-    python benchmarks/results_page.py --add all/selection_study out.txt    # beside that of another run
+    python benchmarks/results_page.py --add all/selection_study out.txt    # keeps it in addition to another run
     python benchmarks/results_page.py                                 # writes the page again
 
-A result is kept with the command, the date and the machine. Objects of numbers become rows, objects of such objects
-tables of those that are not empty, or a line if all are; lists (details of single runs) are in the JSON file only.
+A result is stored with the command, the date and the machine. In the page, an object of numbers is a row. An object of
+such objects is a table without empty rows; if all of them are empty, it is a line. Lists (details of single runs) are
+in the JSON file only.
 """
 
 from __future__ import annotations

@@ -3,17 +3,20 @@
 
     make bench-sampling_overhead
     benchmarks/sampling_overhead.py --rounds 10 --rate 1000
-    benchmarks/sampling_overhead.py --folder DIR         # keeps each round; goes on there up to --rounds
+    benchmarks/sampling_overhead.py --folder DIR         # keeps each round, and continues up to --rounds
 
-The example programs are built once with the wrappers and run in turn with and without samples. `overhead`: processor
-time with samples over that without, less 1 (fastest runs of each, geometric mean over the programs). `nrmse`: per
-program, over all sampled runs together, the root mean square difference between each call path's share of the sampled
-processor time and its share of the time that enters and exits measured, divided by the largest share; the largest over
-the programs. Enters and exits read a clock that continues while a process sleeps, as at the start and the end of MPI,
-which are therefore left out. `expected`: the same for random samples (a share s of n samples has the error sqrt(s (1 -
-s) / n)). `lost`: samples that belong to no call path. `interrupts`, `signals`: processor time that the kernel's timer
-alone takes at that rate, and with signals and a handler that does nothing (programs/interrupts.c). Programs run at the
-highest permitted priority below real time, so that they seldom wait for a processor. The last line is one JSON object.
+The example programs are built once with the wrappers, and run in turn with and without samples. They run at the highest
+permitted priority below real time, so that they rarely wait for a processor. The last line is one JSON object:
+
+- `overhead`: processor time with samples / without samples, minus 1; fastest runs, geometric mean over the programs.
+- `nrmse`: root mean square over the call paths of (share of the sampled processor time - share of the time that enters
+  and exits measured), divided by the largest share. It is computed per program over all sampled runs; the value is the
+  largest over the programs. The start and the end of MPI are left out, because a process sleeps there, and the clock of
+  enters and exits continues.
+- `expected`: the same for random samples. A share s of n samples has the error sqrt(s (1 - s) / n).
+- `lost`: samples without a call path.
+- `interrupts`, `signals`: processor time of the kernel's timer alone at this rate, and with signals and a handler that
+  does nothing (programs/interrupts.c).
 """
 
 from __future__ import annotations
