@@ -3,18 +3,23 @@
 
     make bench-selection_campaign [ARGS="--quick"]
 
-The examples run in SMPI at all points of p and n, and at a larger point that is held back; computation takes the time
-of its effort, so that other load on this machine has no effect. Four repetitions of each point have independent uniform
-noise of ±5 % in the time of each call path, drawn several times (--seeds). Then the search of a campaign is replayed:
-each batch that it chooses is taken from these runs, models are made anew, and so on until the budget is spent; once
-more with effort known at all points before. What was run is kept (--folder) and not repeated.
+The examples run in SMPI at all points of p and n, and at a larger point that is held back. The time of computation is
+effort × rate, so other load on this machine has no effect. Four repetitions of each point get independent uniform noise
+of ±5 % in the time of each call path. The noise is drawn several times (--seeds).
 
-The last line is one JSON object, by application: `full`, `b10` (10 % of the core hours of all runs) and `effort_b2`
-(2 % with effort known), means over the draws: `error` of the predicted time at the held-back point in %, `largest` of
-these errors, `kernels` mean of the errors of the stated regions and operations, `hours` spent, and `saved` in % of
-those of the full matrix. `forms_known`: the error if nothing but coefficients were unknown: the forms of models of the
-full matrix without noise, fitted to what the campaign measured; of forms with many terms or with negative ones, their
-size alone. What is measured hardly decides more.
+The benchmark then repeats the search of a campaign: it takes each batch of chosen runs from these runs, makes new
+models, and continues until the budget is spent. A second search knows the effort at all points in advance. Finished
+runs are stored (--folder) and not repeated.
+
+The last line is one JSON object, by application: `full` (the full matrix), `b10` (10 % of the core hours of all runs)
+and `effort_b2` (2 %, with known effort). Figures are means over the draws:
+
+- `error`: error of the predicted time at the held-back point (%). `largest`: the largest of these errors.
+- `kernels`: mean of the errors of the stated regions and operations.
+- `hours`: spent core hours. `saved`: saved part of the core hours of the full matrix (%).
+- `forms_known`: the error if only the coefficients are unknown, a limit for any choice of runs. The forms are the
+  models of the full matrix without noise. They are fitted to the measurements of the campaign. A form with many terms
+  or with negative terms only has one unknown factor.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures 5, 6 and 8 of the published evaluation as PNG files, with the results of `selection_study.py`.
+"""Draw figures 5, 6 and 8 of the published evaluation as PNG files, with the results of `selection_study.py`.
 
-Solid lines are ours, dashed ones of the same color published ones (Extra-P).
+Solid lines show these results. Dashed lines of the same color show published results (Extra-P).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planted functions and noise of the study of selection strategies (selection_study.py)."""
+"""Draw planted functions and noise for the study of selection strategies (selection_study.py)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Case study of the selection strategies: measurements of an application, the largest point held back.
+"""Run the case study of the selection strategies: measurements of an application, with the largest point held back.
 
-The regions are measured together: a strategy sees all, as `quipu suggest` does, and a run costs the
-time of the first region, the whole program, × processes.
+All regions are measured together. A strategy sees all regions, as `quipu suggest` does. The cost of a run is the time
+of the first region (the whole program) × processes.
 """
 
 from __future__ import annotations

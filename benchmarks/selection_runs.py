@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure planted functions by strategies within budgets, and compute the errors of the models.
 
-The functions of a task are handled together, so that their models are fitted together. Budgets rise: a strategy
-continues at each budget with the measurements of the previous one, like a campaign with a larger budget.
+The functions of a task are fitted together. Budgets rise: at each budget, a strategy continues with the measurements of
+the previous budget, like a campaign with a larger budget.
 """
 
 from __future__ import annotations

@@ -4,18 +4,23 @@
     make bench-selection_study [ARGS="--quick"]
     make bench-selection_study ARGS="--cases m2_n5_b10,m3_n5_b5 --functions 1000 --seeds 3 --extrap"
 
-Functions are drawn for each seed, or taken from a folder of the published evaluation (--data). Noise is independent
-for each function, point and repetition. A run costs runtime × processes; 100 % of the budget are all points with four
-repetitions; no strategy spends more than the budget, to the last digit. The functions' costs are known to the
-strategies, as in the published evaluation. A case is named m2_n5_b10 for two parameters, ±5 % of noise and 10 % of
-the budget; where no model can be made, the prediction counts as wrong. `full` is the whole matrix (100 %) everywhere.
+Functions are drawn for each seed, or taken from a folder of the published evaluation (--data). Noise is independent for
+each function, point and repetition. The cost of a run is run time × processes. A budget of 100 % is the cost of all
+points with four repetitions. No strategy spends more than its budget. As in the published evaluation, the strategies
+know the costs of the functions. A case has a name such as m2_n5_b10: two parameters, ±5 % of noise, 10 % of the budget.
+If no model can be made, the prediction counts as wrong. `full` is the whole matrix (100 %) in every case.
 
 Finished parts are stored in a folder (--folder) and not repeated. --figures draws figures 5, 6 and 8 of the
-publication, its curves (--published) beside these. The last line is one JSON object: `share` {case: {strategy: % of the
-functions whose prediction at the target, one step out in each parameter, is within ±5 %}} with Quipu's modeler,
-`share_extrap` the same with Extra-P, `interval` half the width of the 95 % confidence interval of each share,
-`affordable` % of the functions whose lines of all parameters fit the budget, `behind` the strategies whose interval is
-above the share of the first one, `suggest_seconds` CPU time of a suggestion among 10,000 candidates.
+publication, with the published curves (--published) for comparison.
+
+The last line is one JSON object:
+
+- `share` {case: {strategy}}: functions whose prediction at the target, one step out in each parameter, is within ±5 %,
+  with Quipu's modeler (%). `share_extrap`: the same with Extra-P.
+- `interval`: half the width of the 95 % confidence interval of each share.
+- `affordable`: functions whose lines of all parameters fit the budget (%).
+- `behind`: strategies whose interval is above the share of the first strategy, with the difference of the shares.
+- `suggest_seconds`: CPU time of a suggestion among 10,000 candidates.
 """
 
 from __future__ import annotations

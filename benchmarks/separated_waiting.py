@@ -3,14 +3,18 @@
 
     make bench-separated_waiting
 
-Programs with a late root of a broadcast: its work is constant, grows or falls with the number of ranks, or depends on a
-problem size. They are simulated with 2, 4 and 8 ranks, and computation takes its effort. Noise is put on the times: on
-transfer and waiting independently, or (`shared`) on the division of the time between them. The time of MPI_Bcast at 64
-ranks is predicted with and without wait_time, and compared with the simulation of 64 ranks.
+In each program, the root of a broadcast is late. The work of the root is constant, grows or falls with the number of
+ranks, or depends on a problem size. The programs are simulated with 2, 4 and 8 ranks, and the time of computation is
+effort × rate. Noise is added to transfer and waiting independently, or (`shared`) to the division of the time between
+them. The time of MPI_Bcast at 64 ranks is predicted with and without wait_time, and compared with a simulation of 64
+ranks.
 
-The last line is one JSON object: `with` and `without`, the geometric mean of the ratio of prediction and truth (at
-least 1), over all programs and seeds; `worst_program`, the largest ratio of both means of a program and kind of noise
-(at most 1 if separating never makes a prediction worse); and `programs`, both means of each.
+The last line is one JSON object:
+
+- `with`, `without`: geometric mean of the ratio of prediction and truth (at least 1), over all programs and seeds.
+- `worst_program`: largest ratio `with` / `without` of a program and kind of noise. It is at most 1 if separating never
+  makes a prediction worse.
+- `programs`: both means of each program.
 """
 
 from __future__ import annotations

@@ -2,20 +2,22 @@
 """Test simulation by effort: reproducibility, native runs on 1 and 2 ranks, and predictions from few ranks.
 
     make bench-simulated_time ARGS="--quick"
-    python benchmarks/simulated_time.py --folder DIR      # keeps what was run, and goes on there
+    python benchmarks/simulated_time.py --folder DIR      # keeps finished runs in DIR, and continues
 
-The examples in C and C++, built for MPI and for SMPI. Rates are fitted to native runs of one rank (`quipu rates`); all
-else is simulated by them.
+The examples in C and C++ are built for MPI and for SMPI. Rates are fitted to native runs of one rank (`quipu rates`).
+All other computation is simulated with these rates. The latency and bandwidth of the simulated machine were measured
+between two processes on this machine. Native ranks run at real-time priority if that is permitted. Of several
+repetitions, the lower quartile counts.
 
-reproducible: largest difference between the simulated times of a call path in two runs, in seconds.
-error_native: the program's time (without MPI_Init and MPI_Finalize, mean over the ranks) as simulated against native,
-with 1 and 2 ranks of the same size (weak scaling) and of half the size (strong): median over the configurations, and
-the worst. The simulated machine has latency and bandwidth as measured between two processes here. Native ranks run at
-real-time priority if that is permitted; of repetitions the lower quartile counts.
-prediction_error: models from simulations with 1 to 64 ranks of one size, against simulations with 512 and 1024: median
-over call paths with 1 % of the time or more, and the program's total, each the worst of the examples.
+- reproducible: largest difference of the simulated times of a call path in two runs (seconds).
+- error_native: error of the simulated time of the program (without MPI_Init and MPI_Finalize, mean over the ranks)
+  relative to the native time, with 1 and 2 ranks, of equal size per rank (weak scaling) and of half the size (strong
+  scaling). Median over the configurations, and the worst.
+- prediction_error: error of models from simulations with 1 to 64 ranks of one size, relative to simulations with 512
+  and 1024 ranks. Median over call paths with at least 1 % of the time, and the total of the program; each is the worst
+  of the examples.
 
-The time of samplesort depends on its keys: its models use five sets of keys (--sets), and each target has one set.
+The time of samplesort depends on its keys. Its models use five sets of keys (--sets), and each target has one set.
 """
 
 from __future__ import annotations

@@ -3,16 +3,18 @@
 
     make bench-sort_scatter
 
-samplesort chooses splitters from 32 samples of each rank, which every rank sorts. Per rank, comparisons are on a line
-in log2(p) where more is sorted than insertions do. Here they are counted at 2 to 512 ranks for many sets of keys, and
-that line is fitted to 4 to 64 ranks of one set after the other: what a model reaches that knows the form, and from
-which number of ranks on it holds, but has one run of each. Means of five sets, as campaigns with {repetition}
-measure them, are fitted as well.
+samplesort chooses splitters from 32 samples of each rank, and every rank sorts all samples. The number of comparisons
+per rank is a linear function of log2(p), if enough samples are sorted that std::sort does more than insertions. The
+benchmark counts the comparisons at 2 to 512 ranks for many sets of keys. It fits the line to 4 to 64 ranks of each set.
+This is the accuracy of a model that knows the form and its first valid number of ranks, but has only one run of each
+number of ranks. The line is also fitted to means of five sets, as campaigns with {repetition} measure them.
 
-The last line is one JSON object: `scatter_4_to_64` and `scatter_512`, relative standard deviations over the sets;
-`beyond_line_2`, how far the mean at 2 ranks is above the line of the means at 4 to 64; `error_512`, the root mean
-square of the relative errors of the fits at 512 ranks, of all fits and all sets there; `error_512_from_2`, of those
-that have 2 ranks, too; `error_512_of_5`, of those to means of five sets.
+The last line is one JSON object:
+
+- `scatter_4_to_64`, `scatter_512`: relative standard deviations over the sets.
+- `beyond_line_2`: relative difference between the mean at 2 ranks and the line of the means at 4 to 64 ranks.
+- `error_512`: root mean square of the relative errors at 512 ranks, over all fits and all sets.
+- `error_512_from_2`: the same for fits that include 2 ranks. `error_512_of_5`: the same for fits to means of five sets.
 """
 
 from __future__ import annotations

@@ -2,18 +2,20 @@
 """Measure campaigns with a target of many ranks on few processors: their time, and the value of count-only runs.
 
     make bench-target_campaign [ARGS="--ranks 64 --budget 120"]
-    python benchmarks/target_campaign.py --folder DIR      # keeps what was run, and goes on there
+    python benchmarks/target_campaign.py --folder DIR      # keeps finished runs in DIR, and continues
 
-For heat, cg and wavefront, one `quipu campaign` measures p = 1, 2, 4 with four sizes, and adds count-only runs up to
-the target's number of ranks, as processes or simulated. Then a count-only run at the target itself (simulated, at a
-larger size than all others) is compared with the predictions of two models: `with` the count-only runs of the campaign,
-and `without` them, from the runs with times alone. The error of a metric is the sum over call paths of
-|predicted - counted|, as a share of all counted. With `--example samplesort --ranks 64` the counts depend on data, and
-all ranks send to all others.
+For heat, cg and wavefront, one `quipu campaign` measures p = 1, 2, 4 with four sizes. It adds count-only runs up to the
+number of ranks of the target, as processes or simulated. A simulated count-only run at the target itself, at a larger
+size than all others, is the reference. The predictions of two models are compared with it: `with` the count-only runs
+of the campaign, and `without` them (from the runs with times alone). The error of a metric is the sum over call paths
+of |predicted - counted|, as a share of all counted. With `--example samplesort --ranks 64`, the counts depend on data,
+and all ranks send to all others.
 
-The last line is one JSON object: `seconds` of all campaigns, `reference_seconds` of the runs at the targets, and by
-example: `seconds`, `timed` and `counted` (complete runs), `most_ranks` (of a count-only run), `simulated` (count-only
-runs in SMPI), and by metric the errors `with` and `without`.
+The last line is one JSON object:
+
+- `seconds` of all campaigns, `reference_seconds` of the runs at the targets.
+- by example: `seconds`, `timed` and `counted` (complete runs of each kind), `most_ranks` (of a count-only run),
+  `simulated` (count-only runs in SMPI), and by metric the errors `with` and `without`.
 """
 
 from __future__ import annotations

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare tensor-completion models of many parameters with machine learning, on measured execution times.
 
-The data are those that the authors of "Application performance modeling via tensor completion" (SC '23) published
-(github.com/huttered40/app_ed), as Parquet files SET_train.parquet and SET_test.parquet, which are not in this
-repository: name their folder with --data. Errors are MLogQ, the mean |log(predicted / measured)|. All models are chosen
-without the test set; sets without one (exafmm, kripke) are cross-validated in four parts.
-
     make bench-tensor_accuracy ARGS="--data DIR --models quipu,histogram,trees --curves out"
 
-Prints a line per measurement, and as the last line one JSON object: `mlogq` {set: {model: value}}, `bytes` {set:
-{model: value}}, `fit_seconds` and `fit_cpu_seconds` {set: {model: value}}, `predict_us` {set: {model: value}} per row,
-of the processor, and `covered`, the share of test rows in the 90 % intervals; the same with `_all` for all rows of the
-training file, of Quipu and of the best other models with --rows; `extrapolation` {cell: {quipu, best}} with the best of
-the other models, `error_by_rows` {set: {rows: value}} of Quipu, with --grids `error_by_grid` {set: {"cells" or "rank"
-and rows: {cells or rank: value}}}, with --memory the peak of a fit to many rows. --curves draws them as Figures 3 to 8
-of the paper are. One thread a model. With --state a run that was interrupted goes on where it was.
+The data were published by the authors of "Application performance modeling via tensor completion" (SC '23,
+github.com/huttered40/app_ed), as Parquet files SET_train.parquet and SET_test.parquet. They are not in this repository:
+name their folder with --data. Errors are MLogQ, the mean |log(predicted / measured)|. All models are chosen without the
+test set. Sets without a test set (exafmm, kripke) are cross-validated in four parts. Each model uses one thread.
+
+The benchmark prints a line per measurement. With --state, an interrupted run continues. --curves draws Figures 3 to 8
+of the paper. The last line is one JSON object:
+
+- `mlogq` {set: {model}}: errors. `bytes` {set: {model}}: size of the model.
+- `fit_seconds`, `fit_cpu_seconds` {set: {model}}: time of the fit. `predict_us` {set: {model}}: processor time of a
+  prediction (µs per row).
+- `covered`: share of test rows in the 90 % intervals.
+- the same names with `_all`: for all rows of the training file, of Quipu and of the best other models (--rows).
+- `extrapolation` {cell: {quipu, best}}: errors of Quipu and of the best other model.
+- `error_by_rows` {set: {rows}}: errors of Quipu by the number of rows.
+- `error_by_grid` {set: {"cells" or "rank" and rows: {cells or rank}}} (--grids): errors by the grid.
+- the peak memory of a fit to many rows (--memory).
 """
 
 from __future__ import annotations

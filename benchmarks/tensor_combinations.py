@@ -3,13 +3,19 @@
 
     make bench-tensor_combinations ARGS="--data DIR"
 
-Of each set of `tensor_accuracy.py` and some pairs of its parameters, the rows of a corner are left out: those in the
-upper or lower part (15, 25 or 40 %) of both, or in some categories. Models of 4096 other rows predict them. `free` is
-the same decomposition without regularization towards a log-additive model, and with intervals without the addition for
-hidden combinations; peers are scikit-learn's models (`gaussian` takes half a minute a corner). Prints a line per
-corner, and as the last line one JSON object: `mlogq` {model: geometric mean}, `worst` {model: largest
-|log(predicted / measured)|}, `covered` {quipu, free}, `hidden` (share of the rows that were said to be), `ratio` (quipu
-to free).
+A corner consists of the rows of a set of `tensor_accuracy.py` that lie in the upper or lower part (15, 25 or 40 %) of
+two parameters, or in some of their categories. The benchmark leaves out the rows of a corner. Models of 4096 other rows
+predict these rows. `free` is the same tensor decomposition as `quipu`, but without regularization towards a
+log-additive model, and without wider intervals for hidden combinations. Other models are from scikit-learn (`gaussian`
+takes half a minute per corner).
+
+The benchmark prints a line per corner. The last line is one JSON object:
+
+- `mlogq` {model}: errors as in `tensor_accuracy.py`, geometric mean. `worst` {model}: largest |log(predicted /
+  measured)|.
+- `covered` {quipu, free}: share of the rows inside of their intervals.
+- `hidden`: share of the rows that the model marks as hidden combinations.
+- `ratio`: error of quipu / error of free.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves of `tensor_accuracy.py` as PNG files, as Figures 3 to 8 of Hutter and Solomonik (SC '23) show them."""
+"""Draw curves of `tensor_accuracy.py` as PNG files, like Figures 3 to 8 of Hutter and Solomonik (SC '23)."""
 
 from __future__ import annotations
 

@@ -3,11 +3,14 @@
 
     make bench-tensor_intervals ARGS="--data DIR"
 
-Kinds of synthetic times (noise that depends on the place, heavy tails, categories, twelve parameters, steps, repeated
-configurations) and, with --data, the sets of `tensor_accuracy.py`: models of some rows, tested on other rows that are
-within the measured range; repeated configurations are tested on configurations that were not measured. Prints a line
-per kind, and as the last line one JSON object: `covered` {rows: {kind: share}}, the mean over draws; `width` {rows:
-{kind: median ratio of the upper to the lower end}}; `outside`, how many of these are not within 85 to 95 %.
+The data are several kinds of synthetic times (noise that depends on the place, heavy tails, categories, twelve
+parameters, steps, repeated configurations) and, with --data, the sets of `tensor_accuracy.py`. A model of some rows is
+tested on other rows within the measured range. Models of repeated configurations are tested on configurations that were
+not measured.
+
+The benchmark prints a line per kind. The last line is one JSON object: `covered` {rows: {kind}}, the share of rows
+inside of their intervals, mean over draws; `width` {rows: {kind}}, the median of upper end / lower end; `outside`, the
+number of shares that are not within 85 to 95 %.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machine learning models for comparison with tensor models, carefully prepared, with one thread.
+"""Define machine learning models for comparison with tensor models, with one thread.
 
-All are fitted to logarithms of times. Positive parameters are given as logarithms; the MLP, the nearest neighbours, the
-Gaussian process and the ridge have inputs that are standardized, and categories as indicators.
+All models are fitted to logarithms of times. Positive parameters are given as logarithms. The inputs of the MLP, the
+nearest neighbours, the Gaussian process and the ridge regression are standardized, and have categories as indicators.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single measurements of `tensor_accuracy.py`, each in a process with one thread, stored in a file when done."""
+"""Make single measurements of `tensor_accuracy.py`, each in a process with one thread, and store each in a file."""
 
 from __future__ import annotations
 

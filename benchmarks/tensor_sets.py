@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets of `tensor_accuracy.py`: measured execution times of six programs, and cuts of their ranges."""
+"""Provide the data sets of `tensor_accuracy.py`: measured times of six programs, and parts of their ranges."""
 
 from __future__ import annotations
 

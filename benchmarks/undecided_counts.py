@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find whole numbers that do not determine their extrapolation: two functions that agree and differ beyond.
+"""Find whole numbers that do not determine their extrapolation: two functions reproduce them, but differ at the target.
 
     python benchmarks/undecided_counts.py 192 8:34 11:45 14:56 17:68 20:79 24:94
 
-A number of iterations is a function of n that is rounded up or down. Of the functions a·f(n) + b·g(n) that give all
-measured numbers exactly after rounding, the program prints the two that are smallest and largest at the target:
-vertices of the polygon of a and b. If they differ by more than 2 %, no prediction is within 1 % of both.
+A number of iterations is a function of n that is rounded up or down. The program considers all functions
+a·f(n) + b·g(n) that reproduce all measured numbers after rounding. It prints the two functions with the smallest and
+the largest value at the target; these are vertices of the polygon of possible a and b. If their values differ by more
+than 2 %, no prediction is within 1 % of both.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find counts that do not determine their loops: two sums of loop nests that agree with all counts.
+"""Find counts that do not determine their loops: two sums of loop nests reproduce all counts, but differ at the target.
 
-Of all sums of at most so many loop nests, with whole coefficients in the range that programs have, which give all
-measured counts exactly, these are the two that are smallest and largest at the target: solutions of integer linear
-programs. Where they are more than 2 % apart, no prediction is within 1 % of both.
+The program considers all sums of at most a given number of loop nests that reproduce all measured counts. Coefficients
+are whole numbers in the range of real programs. Integer linear programs find the two sums with the smallest and the
+largest value at the target. If these values differ by more than 2 %, no prediction is within 1 % of both.
 """
 
 from __future__ import annotations

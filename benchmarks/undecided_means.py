@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find random counts that do not determine their extrapolation: two functions that agree with all runs.
+"""Find random counts that do not determine their extrapolation: two functions agree with all runs, but differ beyond.
 
     python benchmarks/undecided_means.py 512 16:43,43,44,44,44 24:65,65,64,65,65 32:85,85,85,85,85 ...
 
-Such counts are a function of n and deviations, known from runs of the same size. The functions are functions of simple
-loops: one of FUNCTIONS, or a sum of two, whose second coefficient is below zero only where a loop ends earlier
-(SUBTRACTED). A function agrees with the runs if they do not reject its form (F test of lack of fit at 5 %; Draper and
-Smith, Applied Regression Analysis, 1998, section 2.1), and if it is as likely as the likeliest, but for LESS_LIKELY.
-The functions that agree and are smallest and largest at the target are the extremes; where they are more than 2 %
-apart, no prediction is within 1 % of both. Prints the two.
+Such a count is a function of n plus deviations, which several runs of the same size show. The considered functions are
+functions of simple loops: one of FUNCTIONS, or a sum of two of them. The second coefficient of a sum is only negative
+where a loop ends earlier (SUBTRACTED). A function agrees with the runs under two conditions:
+
+- The runs do not reject its form (F test of lack of fit at 5 %; Draper and Smith, Applied Regression Analysis, 1998,
+  section 2.1).
+- It is at most by LESS_LIKELY less likely than the likeliest function.
+
+The program prints the two such functions with the smallest and the largest value at the target. If these values differ
+by more than 2 %, no prediction is within 1 % of both.
 """
 
 from __future__ import annotations

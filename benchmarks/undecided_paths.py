@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find counts of a program that its runs do not determine: numbers, and exact functions of these numbers.
 
-A number that is the same in all runs of a size is one that is rounded (undecided_counts.py), unless a polynomial of n
-reproduces it; one that differs is a mean (undecided_means.py). Whether it is undecided does not
-depend on what a modeler makes of it. A count is as undecided as a number v that it is a function of: where f + g·v,
-with polynomials f and g of n up to n², reproduces all runs, those at the target as well, it is apart as far as v is.
+- A number that is equal in all runs of a size is a rounded number (undecided_counts.py), unless a polynomial of n
+  reproduces it.
+- A number that differs between runs is a mean (undecided_means.py).
+- A count may be an exact function f + g·v of another number v. f and g are polynomials of n up to n², and the function
+  must reproduce all runs, also the runs at the target. The count is then as undecided as v.
+
+The result does not depend on any modeler.
 """
 
 from __future__ import annotations

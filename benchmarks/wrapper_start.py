@@ -3,9 +3,10 @@
 
     make bench-wrapper_start
 
-The plain mpicc uses the compiler of the wrappers (OMPI_CC, MPICH_CC), so that the same compiler is compared. Runs
-wrapper and compiler in turn on `--version` and on an empty source file; the last line is one JSON object with medians
-in milliseconds: `added_ms` per wrapper (bound: 30) and the details.
+The plain mpicc uses the compiler of the wrappers (OMPI_CC, MPICH_CC), so both ways use the same compiler. Wrapper and
+compiler run in turn on `--version` and on an empty source file.
+
+The last line is one JSON object with medians in milliseconds: `added_ms` per wrapper (bound: 30), and the details.
 """
 
 from __future__ import annotations
