@@ -31,7 +31,7 @@ FORMS: tuple[Callable[[FloatArray], FloatArray], ...] = (
     lambda x: np.asarray(x * np.log2(x)),
 )
 """The predefined functions, simplest first. The exponential of x relative to the largest measured x follows."""
-_ALIKE = 1e-12  # differences of R² by rounding
+_ALIKE = 1e-12  # differences of R² up to this number are rounding errors
 
 
 @dataclass(frozen=True)

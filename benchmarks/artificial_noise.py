@@ -16,7 +16,7 @@ from scipy import stats
 
 # The intensities of the paper.
 INTENSITIES = (0.02, 0.05, 0.10, 0.50, 0.75)
-# λ and the scale of the Poisson and the exponential pattern.
+# λ and the divisor of the Poisson and the exponential pattern.
 _RATE, _SCALE = 1000.0, 1000.0
 
 

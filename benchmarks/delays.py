@@ -59,7 +59,7 @@ from quipu.modeling.root_causes import Charge, RootCauses, root_causes
 from quipu.modeling.run_times import RunTimes
 
 BIN = Path(sys.executable).parent
-# A single rank would be bound to one processor, with all its threads: Open MPI 4, then Open MPI 5.
+# Without these variables, Open MPI binds all threads of a single rank to one processor (Open MPI 4, then 5).
 UNBOUND = {"OMPI_MCA_hwloc_base_binding_policy": "none", "PRTE_MCA_hwloc_default_binding_policy": "none"}
 RATE = 1e-9  # seconds per instruction
 SPEED = 10  # Gflop/s of a simulated host
@@ -180,7 +180,7 @@ def broadcast(dice: random.Random, p: int) -> Planted:
 
 def openmp(dice: random.Random, p: int) -> Planted:
     """One item of a loop with a dynamic schedule is as long as all others together, and starts last."""
-    item = dice.randrange(3_000_000, 6_000_000)  # long compared with the scheduling of the operating system
+    item = dice.randrange(3_000_000, 6_000_000)  # much longer than a time slice of the operating system
     body = f"""
         #pragma omp parallel for schedule(dynamic) num_threads(2)
         for (int i = 0; i < 4; i++) {{ if (i == 3) long_item({3 * item}); else short_item({item}); }}

@@ -25,7 +25,7 @@ from quipu.modeling.pmnf.fit.fitter import fit
 from quipu.modeling.pmnf.fit.weights import relative_weights
 from quipu.modeling.pmnf.model import Factor, Term
 
-# Below this range of repetitions the regression modeler takes part, too: twice the threshold of Extra-P's adaptive
+# The regression modeler takes part, too, below this range of repetitions: twice the threshold of Extra-P's adaptive
 # modeler.
 LITTLE_NOISE = 0.0639
 _TIME = Metric("time", "s", "cost")

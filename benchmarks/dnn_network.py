@@ -34,7 +34,7 @@ _POWERS = {
     (0,): "4/5 5/3 7/4 9/4 7/3 8/3 11/4",
 }
 CLASSES = sorted((Fraction(power), log) for logs, powers in _POWERS.items() for power in powers.split() for log in logs)
-# Coefficients of training lines, and repetitions whose mean has the noise (a Bates distribution), as in Extra-P.
+# Range of the coefficients of training lines; number of repetitions whose mean has the noise (a Bates distribution).
 _COEFFICIENTS, _REPETITIONS = (1e-3, 1e3), 5
 _BATCH, _CHUNK = 256, 43 * 200
 
@@ -124,7 +124,7 @@ def train(network: Network | None, chunks: Iterator[Chunk], rate: float, seed: i
     everything = np.arange(len(CLASSES))
     classifier.partial_fit(inputs, labels, classes=everything)
     if network is not None:
-        # the optimizer holds these arrays, so they are filled instead of replaced
+        # The optimizer holds these arrays, so the code fills them and does not replace them.
         for own, given in zip(
             [*classifier.coefs_, *classifier.intercepts_], [*network.weights, *network.biases], strict=True
         ):

@@ -87,7 +87,7 @@ PROGRAMS = (
     Program("other iterations", "others", (32, 48, 64, 96, 128, 192), ("iterations",)),
     Program("passes", "passes", (300, 500, 900, 1500, 2600, 4500)),
 )
-# The kinds of programs that the bound of these predictions refers to.
+# The kinds of programs in the figure `literal`.
 LITERAL = ("sorts", "searches", "conjugate gradients")
 
 

@@ -97,7 +97,7 @@ def main() -> None:
             most = arguments.most_mpi if title.startswith("MPI") else arguments.most
             found: Counter[str] = Counter()
             usual = ending_of(example, library, {})
-            if usual is None or usual.said:  # such as events that PAPI does not have on this machine
+            if usual is None or usual.said:  # for example, if PAPI lacks an event on this machine
                 print(f"{title:14} left out: it does not work here, without a fault either", flush=True)
                 left_out.append(title)
                 continue

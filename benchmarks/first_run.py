@@ -45,7 +45,7 @@ def cpu_seconds(command: list[str], folder: Path, environment: dict[str, str]) -
         sys.exit(f"first_run: {' '.join(command)} ended with exit code {done.returncode}: {done.stderr}")
     try:
         while True:
-            os.waitpid(-1, 0)  # the node agent, which is a child of this process since the shim has ended
+            os.waitpid(-1, 0)  # waits for the node agent, which became a child of this process when the shim ended
     except ChildProcessError:
         return _children() - before
 
@@ -68,7 +68,7 @@ def main() -> None:
     quipu = shutil.which("quipu") or sys.exit("first_run: quipu is not in PATH")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        # As a user has it: Python keeps bytecode. Root may start Open MPI.
+        # As for a user, Python stores bytecode. The variables allow root to start Open MPI.
         environment = {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         environment |= {"XDG_CACHE_HOME": str(folder / "cache")}
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}

@@ -108,7 +108,7 @@ def kinds() -> list[Kind]:
             options=("-fprofile-instr-generate",),
             environment={"LLVM_PROFILE_FILE": "/dev/null"},
         ),
-        # GCC's: with clang, libstdc++ of C++17 does not link under this option.
+        # This option needs GCC, because programs in C++17 do not link with clang and libstdc++ under this option.
         Kind("gcc instrument-functions", "gcc", "g++", ("-finstrument-functions",), hooks=True),
         Kind("instrument-after-inlining", options=("-finstrument-functions-after-inlining",), hooks=True),
         Kind("gcc plain", "gcc", "g++"),

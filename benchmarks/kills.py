@@ -36,8 +36,8 @@ from killing import Killed, compile_endless, killed_run
 from quipu.agent.installation import native_file
 from quipu.mpi_wrap import mpi_library
 
-MOST_KILLS = 200  # of one refinement
-LONGEST = 1.5  # seconds until a refinement is killed: some builds and runs
+MOST_KILLS = 200  # largest number of signals for one refinement
+LONGEST = 1.5  # longest time until a refinement is killed (seconds); it includes some builds and runs
 
 
 def refinement(folder: Path, moments: random.Random) -> tuple[bool, int, int]:

@@ -126,7 +126,7 @@ def merge(raw: Path, destination: Path, count: int) -> None:
     seconds = time.perf_counter() - begin
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
-    peak = (own.ru_maxrss + count * children.ru_maxrss) / (1 << 20)  # of the largest child, taken for each
+    peak = (own.ru_maxrss + count * children.ru_maxrss) / (1 << 20)  # of each child as much as of the largest child
     print(json.dumps([seconds, cpu, peak]))
 
 

@@ -25,11 +25,11 @@ Structure = tuple[tuple[int, ...], ...]
 State = tuple[int, tuple[int, ...]]  # number of the structure, and of the function of each parameter
 STARTS, SWEEPS, PAIRS_EVERY = 3, 40, 8
 """Starts in addition to the true form, sweeps of each, and every n-th sweep that changes two parameters at a time."""
-# Forms are kept whose rough evidence is within this of the best one; draws of coefficients of each; places of values
-# among which the best is sought.
+# Kept forms have a rough evidence within this distance of the best form. Number of draws of coefficients for each form.
+# Number of values among which the best prediction is searched.
 NEAR, DRAWS, VALUES = 14.0, 400, 1500
 MOST_FORMS = 2000
-# Added to squares of columns, as part of the number of points: double precision.
+# Added to the squares of columns, as a share of the number of points, because of the limited double precision.
 RIDGE = 1e-10
 
 
@@ -109,7 +109,7 @@ class Known:
         self.odds = np.log(list(drawn.values()))
         self.structure_odds = np.log(list(self.structures.values()))
         most = max(len(blocks) for blocks in self.blocks)
-        # Where a parameter is part of a product: (structures, products, m); and which products there are.
+        # Whether a product contains a parameter, shape (structures, products, m), and whether the product exists.
         self.part = np.zeros((len(self.blocks), most, self.parameters), bool)
         self.there = np.zeros((len(self.blocks), most), bool)
         for number, blocks in enumerate(self.blocks):
@@ -154,7 +154,7 @@ class Known:
         explained -= (count - 1) * np.log(-np.log(LEAST_SHARE))
         explained += self.structure_odds[structure]
         explained += np.where(self.part[structure].any(axis=1), self.odds[chosen], 0.0).sum(axis=1)
-        # Coefficients below the smallest drawn ones deviate as far as the largest of them.
+        # If coefficients are below the smallest drawn coefficient, the largest deviation from it counts.
         deviations = np.maximum(self.deviation * np.sqrt(np.einsum("skk->sk", inverse)), 1e-300)
         least = LEAST_SHARE * np.maximum(solved.sum(axis=1, keepdims=True), 0.1 * values.max())
         missing = np.where(there, np.maximum(least - solved, 0.0) / deviations, 0.0).max(axis=1)
@@ -174,7 +174,7 @@ class Known:
         for number, start in enumerate(starts):
             structure, chosen = start[0], np.array(start[1])
             for sweep in range(SWEEPS):
-                # Values have smaller weights at first, so that starts in unlikely forms find better ones.
+                # The values have smaller weights at first, so that a search from an unlikely form finds better forms.
                 heat = 1.0 if not number else max(1.0, 40.0 * 0.7**sweep)
                 options: list[tuple[int, ...]] = [(i,) for i in range(self.parameters)]
                 if sweep % PAIRS_EVERY == PAIRS_EVERY - 1:

@@ -11,7 +11,7 @@ from modeling_layout_sets import Floats, LayoutSet
 from quipu.report.formats.detect import read_experiment
 
 RELEARN = "relearn_data.txt"
-# Runs of one kernel at random sizes: columns that are parameters, and how many runs are modelled at a time.
+# Runs of one kernel at random sizes: the columns that are parameters, and the number of runs in a set.
 KERNELS: dict[str, tuple[str, ...]] = {"gemm": ("m", "n", "k"), "geqrf": ("m", "n")}
 KERNEL_POINTS, KERNEL_SETS, KERNEL_TARGETS = 40, 20, 5
 
@@ -20,7 +20,7 @@ def relearn_sets(folder: Path) -> Iterator[LayoutSet]:
     """Generate sets of RELeARN, its regions over processes and neurons on a grid of 5 × 5."""
     experiment = read_experiment(folder / RELEARN)
     values = experiment.values["time"]
-    values = values[(values > 0).all(axis=(1, 2))]  # relative errors need a value
+    values = values[(values > 0).all(axis=(1, 2))]  # a value of 0 has no relative error
     points, names = experiment.points, experiment.parameters
     truth, top = np.nanmean(values, axis=2), points.max(axis=0)
     last = (points == top).all(axis=1)

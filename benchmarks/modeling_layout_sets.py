@@ -23,9 +23,9 @@ NAMES = ("p", "n", "s", "t", "u")
 REPETITIONS = 5
 # Targets: one step out, and these multiples of the largest value of every parameter.
 FACTORS = (2.0, 16.0)
-# Every part of a function is at least this part of its value at the largest corner.
+# Each term of a function is at least this share of its value at the largest corner.
 LEAST_SHARE = 0.01
-# Scattered points per parameter, and of one parameter alone.
+# Number of scattered points per parameter, and number for a single parameter.
 SCATTERED, SCATTERED_ALONE = 15, 8
 POWERS = (0.25, 1 / 3, 0.5, 2 / 3, 0.75, 0.8, 1, 1.25, 4 / 3, 1.5, 5 / 3, 1.75, 2, 7 / 3, 2.5, 8 / 3, 3)
 COMMON_POWERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
@@ -53,7 +53,7 @@ class LayoutSet:
         for form, values in zip(self.forms, self.values.mean(axis=2), strict=True):
             columns, fitted = form(self.points), values
             scale = np.abs(columns).max(axis=1, keepdims=True)
-            for _ in range(3):  # weights of noisy values make a fit too low
+            for _ in range(3):  # weights from noisy values alone would make the fit too low
                 weights = 1.0 / np.clip(fitted, 0.5 * values, 2.0 * values)
                 own = np.linalg.lstsq((columns / scale * weights).T, values * weights, rcond=None)[0]
                 fitted = own @ (columns / scale)

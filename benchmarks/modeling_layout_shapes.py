@@ -12,7 +12,7 @@ from modeling_layout_sets import LEAST_SHARE, Floats, LayoutSet, axes, measured,
 Shape = Callable[[Floats, float, float, Floats], Floats]
 NOISE = (0.0, 0.02, 0.05)
 _DRAWS = 3
-_SETS = 6  # of values of the parameter, for each shape
+_SETS = 6  # number of sets of parameter values for each shape
 
 
 def _sum(first: Callable[[Floats], Floats], second: Callable[[Floats], Floats]) -> Shape:

@@ -92,7 +92,7 @@ def _uniform(curves: tuple[Floats, Floats, Floats], values: Floats, noise: float
     low = (values.max(axis=1) / (here * (1.0 + noise))).max(axis=1)
     high = (values.min(axis=1) / (here * (1.0 - noise))).min(axis=1)
     left = low < high
-    if not left.any():  # between two shares of the grid
+    if not left.any():  # the correct share is between two shares of the grid
         return _normal(curves, values, noise)
     here, there, low, high = here[left], there[left], low[left], high[left]
     whole = 1.0 - (low / high) ** values.size

@@ -16,7 +16,7 @@ from quipu.modeling.pmnf.hypotheses.library import EXPONENTS, LOGARITHMS
 
 Floats = NDArray[np.float64]
 Exponents = tuple[Fraction, int]
-# Properties of a thousand functions without tuning: parameters and their five values, with one step out at last.
+# The parameters and their five values of a thousand functions without tuning. The last value is one step out.
 AXES: dict[str, list[float]] = {
     "p": [4, 8, 16, 32, 64, 128],
     "n": [10, 20, 30, 40, 50, 60],

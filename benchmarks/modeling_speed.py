@@ -43,7 +43,7 @@ MANY = 100_000
 PLANTED = {1: 1000, 2: 100, 3: 100}  # functions by their number of parameters
 INEXACT = 1000  # call paths of each kind
 Counts = Callable[..., Floats]
-# Counts of p processes and n elements with two coefficients; work that depends on data deviates from them by 1 %.
+# Counts of p processes and n elements, with two coefficients. Work that depends on data deviates from them by 1 %.
 DEVIATING: tuple[Counts, ...] = (
     lambda p, n, c: c[0] * n + c[1] + 0 * p,
     lambda p, n, c: c[0] * n * np.log2(n) + c[1] * n + 0 * p,
@@ -98,7 +98,7 @@ def measure_inexact() -> dict[str, object]:
     """Return call paths per CPU second of all counts that are not exact, and of each kind."""
     rates, total, spent = {}, 0, 0.0
     for kind, (points, counts) in inexact_counts().items():
-        fit_models(points, counts[:20, :, None], BLOCKS, ("p", "n"))  # tables that are made once
+        fit_models(points, counts[:20, :, None], BLOCKS, ("p", "n"))  # fills tables that are computed only once
         started = time.process_time()
         fit_models(points, counts[:, :, None], BLOCKS, ("p", "n"))
         took = time.process_time() - started
@@ -124,9 +124,9 @@ def main() -> None:
     python = options.extrap_python or interpreter()
     rates: dict[str, dict[str, float]] = {}
     for own in sets:
-        seconds(own)  # the first one also loads libraries
+        seconds(own)  # not counted, because the first call also loads libraries
         mine, theirs = [], []
-        for _ in range(options.rounds):  # alternated, as the load of the machine changes
+        for _ in range(options.rounds):  # in turn, because the load of the machine changes
             theirs.append(model_with_extrap([own], python)[own.name].seconds)
             mine += [seconds(own) for _ in range(EACH)]
         ours, extrap, count = float(np.median(mine)), float(np.median(theirs)), len(own.far)

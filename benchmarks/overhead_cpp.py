@@ -48,8 +48,8 @@ HOOKS = "".join(
 )
 SMALL_CALLS = 100_000_000
 LEAST_DIFFERENCE = 0.05
-RESOLVED = 8  # standard errors: two of them are a quarter of the difference
-MEDIAN = 1.2533  # standard error of a median to that of a mean, normal distribution
+RESOLVED = 8  # standard errors; an uncertainty of two standard errors is then 25 % of the difference
+MEDIAN = 1.2533  # standard error of a median / standard error of a mean, for a normal distribution
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def builds() -> list[Build]:
     found = [
         Build("plain", {"c": ("clang-19",), "c++": ("clang++-19",), "fortran": ("flang-new-19",)}),
         Build("quipu", {language: (str(native_file(name)),) for language, name in wrappers.items()}),
-        # Before inlining, clang refers to inline functions of libstdc++ that the library does not have.
+        # Without inlining, clang calls inline functions of libstdc++ that the library does not contain.
         Build(
             "instrument-functions",
             {"c": ("clang-19",), "c++": ("clang++-19",)},

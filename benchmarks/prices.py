@@ -36,15 +36,15 @@ from quipu.modeling.experiment import Experiment, FloatArray, mean_over_repetiti
 from scipy.optimize import minimize
 
 Floats = NDArray[np.float64]
-Example = tuple[Floats, NDArray[np.bool_], float]  # (products, kinds), which are right, weight
+Example = tuple[Floats, NDArray[np.bool_], float]  # counts (products, kinds), mask of correct products, weight
 
 KINDS = list(PRICES)
-LEAST = {"missing": 2.5, "twice": 2.5}  # lower bounds: the worth of the structure with one process per part
+LEAST = {"missing": 2.5, "twice": 2.5}  # lower bounds of these penalties (bits)
 LEAST_OF_OTHERS, MOST = 0.5, 14.0
-STAY = 0.1  # nats by which a price is held where it was, times the square of the distance
+STAY = 0.1  # nats × the square of the distance of a penalty from its previous value
 RIGHT = 1e-6  # relative distance of a correct prediction from the value at the target
-MOST_BITS = 30.0  # that one count costs
-SLOW = ("cloverleaf3d", "minimd", "minisweep", "minivite", "minixyce")  # minutes each
+MOST_BITS = 30.0  # largest penalty of one count
+SLOW = ("cloverleaf3d", "minimd", "minisweep", "minivite", "minixyce")  # each takes minutes
 
 
 def main() -> int:

@@ -33,7 +33,7 @@ class Answer:
     texts: list[str]
 
 
-# From times (paths, C, R) of all call paths.
+# A modeler: a function of the times of all call paths, shape (paths, C, R).
 Modeler = Callable[[Floats], Answer]
 
 

@@ -230,6 +230,6 @@ def _power(operation: OperationComplexity, stated: Complexity, count: str, name:
         if count in operation.sum_over_ranks:
             values.append(evaluate(operation.sum_over_ranks[count], stated.names(point, 0)) / point["p"])
         else:
-            # rank 1 is in the middle: the first and the last rank may have less work
+            # Rank 1 represents the inner ranks. The first and the last rank may have less work.
             values.append(evaluate(operation.per_rank[count], stated.names(point, 1)))
     return Fraction(math.log2(values[1] / values[0])).limit_denominator(12) if values[0] else Fraction(0)

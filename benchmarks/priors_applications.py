@@ -48,7 +48,7 @@ from quipu.modeling.diagnosis import diagnose
 HERE = Path(__file__).resolve().parent
 PATTERNS = [pattern for pattern in Pattern if pattern is not Pattern.NONE]
 KINDS = ("computation", "communication")
-# ED averaged over the parameters of Table IV, for its three kernels.
+# ED of the three kernels of Table IV, mean over the parameters.
 PAPER_ED = {
     "Kripke computation": {"classic": 0.48, "dnn": 0.53, "swc": 0.08},
     "Kripke communication": {"classic": 0.53, "dnn": 0.25, "swc": 0.11},

@@ -15,9 +15,9 @@ from priors_programs import build_example, call
 from quipu.agent.merge.experiment import find_runs
 
 ROUNDS = 5
-# Clang for both, so that the compiler is the same.
+# Both builds use clang, so that the compiler is the same.
 _CLANG = {"OMPI_CC": "clang-19", "OMPI_CXX": "clang++-19"}
-# Programs and arguments that compute for two seconds on two ranks.
+# Programs and arguments with which they compute for two seconds on two ranks.
 PROGRAMS = {
     "heat": ("96", "1400", "20"),
     "cg": ("112", "150"),

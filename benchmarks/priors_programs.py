@@ -28,7 +28,7 @@ from quipu.modeling.pmnf.model import Exponents
 Floats = NDArray[np.float64]
 Point = tuple[int, int]
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-# Algorithms of MPICH; a message takes 0.5 µs and 0.02 ns per byte at its sender and its receiver, as in a fast network
+# Algorithms of MPICH. A message takes 0.5 µs + 0.02 ns per byte at its sender and its receiver, as in a fast network
 # (the default of SMPI is 0).
 SMPI_NETWORK = (
     "--log=root.thres:error",
@@ -36,7 +36,7 @@ SMPI_NETWORK = (
     "--cfg=smpi/os:0:5e-7:2e-11",
     "--cfg=smpi/or:0:5e-7:2e-11",
 )
-# Generated programs: computation takes no simulated time.
+# For generated programs, computation takes no simulated time.
 SMPI_OPTIONS = (*SMPI_NETWORK, "--cfg=smpi/simulate-computation:no")
 EFFORT = ("visits", "blocks", "bytes_sent", "bytes_received", "comm_size")
 ENVIRONMENT = {
@@ -186,7 +186,7 @@ def _measured(
     kind: str, plan: Plan, folder: Path, paths: list[tuple[str, ...]], orders: list[dict[str, Any]]
 ) -> Measured:
     near = load_experiment(folder / "runs", "mean")
-    # an operation of all ranks takes as long as on its slowest rank
+    # An operation of all ranks takes as long as on the slowest rank.
     slowest = load_experiment(folder / "runs", "max")
     rows, slow_rows = (np.array([own[path] for path in paths]) for own in (_rows(near), _rows(slowest)))
     time = _times_at_test(folder, paths, ["test"] if kind == "computation" else [*plan.parts])

@@ -107,7 +107,7 @@ def _of_ranks(what: str, kind: Kind, n: int, ranks: int) -> FloatArray:
     trips: dict[str, FloatArray] = {
         "cells": own,
         "with ghosts": own + 2.0,
-        "with wide ghosts": own + 3.5,  # the range of particles, no whole cells
+        "with wide ghosts": own + 3.5,  # the range of particles, no whole number of cells
         "inner": own - 2.0 + before + after,
         "interior of the domain": own - (1.0 - before) - (1.0 - after),
         "faces": own + 1.0,
@@ -121,7 +121,7 @@ def _of_ranks(what: str, kind: Kind, n: int, ranks: int) -> FloatArray:
 
 _SIZES = ("cells", "with ghosts", "inner", "interior of the domain", "faces")
 _SURFACE = ("before", "neighbours", "neighbours", "edges")
-# Coefficients of loops over volumes are below this, those of other loops below some tenths of it.
+# Coefficients of loops over volumes are below this number, coefficients of other loops below some tenths of it.
 _COEFFICIENT = 400
 
 
@@ -130,7 +130,7 @@ def draw_program(kind: Kind, random: np.random.Generator) -> list[list[Loop]]:
     paths = []
     for _ in range(random.integers(3, 6)):  # kernels
         paths.append([_volume(kind, random) for _ in range(random.integers(1, 4))])
-    for _ in range(random.integers(2, 5)):  # exchange: in one dimension, or in all of them
+    for _ in range(random.integers(2, 5)):  # exchanges in one dimension or in all dimensions
         coefficient = int(random.integers(1, 40))
         places = range(kind.grid) if random.random() < 0.6 else [int(random.integers(kind.grid))]
         what = str(random.choice(_SURFACE))
@@ -181,7 +181,7 @@ def counts(kind: Kind, program: list[list[Loop]], points: Sequence[tuple[int, in
     return result
 
 
-# Call paths of more loops, which are exchanges in all dimensions, count as decided.
+# Call paths with more loops count as decided. They are exchanges in all dimensions.
 _MOST_LOOPS = 3
 
 
@@ -210,7 +210,7 @@ def undecided(
     # small sizes agree at all sizes. At small sizes, the counts of all ranks together are small whole numbers.
     points = list(product(measured, range(1, kind.domain + 2)))
     columns = _totals(kind, [[loop] for loop in all_loops(kind)], [*points, target])
-    # loops that are equal everywhere count once, loops that are 0 everywhere are left out
+    # Equal loops count once. Loops that are 0 everywhere are left out.
     distinct, first = np.unique(columns, axis=0, return_index=True)
     distinct, first = distinct[distinct.any(axis=1)], first[distinct.any(axis=1)]
     totals = _totals(kind, [list(loops)], points)[0]

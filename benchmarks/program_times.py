@@ -47,7 +47,7 @@ from quipu.modeling.experiment import Experiment, FloatArray, mean_over_repetiti
 from quipu.modeling.models import Analysis
 
 DATA = Path(__file__).resolve().parent / "data" / "times"
-NO_MODEL = ("_NOTICEABLE", "_LONGEST_STEP", "_SETTLED")  # constants of texts and of the search for a maximum
+NO_MODEL = ("_NOTICEABLE", "_LONGEST_STEP", "_SETTLED")  # constants of texts and of searches for a maximum
 MODELERS = ("quipu", "formulas", "one_rate", "extrap")
 Predicted = tuple[float, float, float]
 """Value, lower and upper end of the interval, in seconds; NaN if a modeler gives no interval."""
@@ -135,7 +135,7 @@ def by_extrap(experiment: Experiment, points: FloatArray) -> list[Predicted]:
 def measured(name: str, noise: float, folder: Path) -> tuple[Experiment, Experiment]:
     """Return the runs of a program and its target, unpacked into a folder."""
     with tarfile.open(DATA / f"{name}.tar.xz") as archive:
-        # Python 3.11.2 of Debian 12 has no filters yet; the archives are the project's own.
+        # Python 3.11.2 of Debian 12 has no extraction filters. Archives of the project do not need them.
         safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
         archive.extractall(folder, **safe)  # type: ignore[arg-type]
     experiment = replace(load_experiment(folder / name / "runs"), name=name)
@@ -187,7 +187,7 @@ def sweep(entries: list[dict[str, Any]], noise: float) -> dict[str, Any]:
             found = []
             for entry, analysis, target in known:
                 assert analysis.times is not None
-                rates = replace(analysis.times.learned)  # learned anew
+                rates = replace(analysis.times.learned)  # a copy, which fits its rates again
                 fresh = replace(analysis, times=replace(analysis.times, learned=rates))
                 for place, truth in enumerate(np.median(target.program("time"), axis=1).tolist()):
                     point = dict(zip(target.parameters, target.points[place].tolist(), strict=True))

@@ -53,7 +53,7 @@ def programs(names: Sequence[str] = ()) -> list[Program]:
 def unpack(program: Program, folder: Path) -> Path:
     """Unpack the archives of a program into a folder; return it."""
     with tarfile.open(DATA / f"{program.name}.tar.xz") as archive:
-        # Python 3.11.2 of Debian 12 has no filters yet; the archives are the project's own.
+        # Python 3.11.2 of Debian 12 has no extraction filters. Archives of the project do not need them.
         safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
         archive.extractall(folder, **safe)  # type: ignore[arg-type]
     return folder / program.name

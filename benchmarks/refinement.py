@@ -199,7 +199,7 @@ class Case:
         self.build("vanilla", QUIPU_OFF="1")
         self.build("full", QUIPU_ALL="1")
         self.build("usual")
-        # As in the program without Quipu: inlined functions are part of their callers.
+        # As in the program without Quipu, inlined functions are part of their callers.
         self.build("target", QUIPU_ONLY_SELECTED="1", QUIPU_INLINED="off")
         graph = call_graph(self.folder / "full")
         marked = frozenset(function.name for function in select_statically(graph).kept)

@@ -75,7 +75,7 @@ def shares_of(raw: Path) -> dict[str, Any]:
     for node, (parent, region) in enumerate(zip(profile.parent.tolist(), profile.region.tolist(), strict=True)):
         above = names[parent] if parent >= 0 else ()
         names.append((*above, profile.regions[region].name) if region else above)
-        if region and not set(names[-1]) & set(START_AND_END):  # outside of all regions no time is kept
+        if region and not set(names[-1]) & set(START_AND_END):  # a sample outside of all regions has no measured time
             path = "->".join(names[-1])
             time[path] += float(profile.values["time"][node])
             task_clock[path] += float(profile.values["task_clock"][node])

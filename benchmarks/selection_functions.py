@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from modeling_sets import Floats
 
-# As the published evaluation has them: number of processes, and sizes of the problem; one step out at last.
+# The values of the published evaluation: number of processes, and sizes of the problem. The last value is one step out.
 AXES = (
     [4, 8, 16, 32, 64, 128],
     [10, 20, 30, 40, 50, 60],
@@ -44,7 +44,7 @@ EXPONENTS = (
     3,
 )
 LOGARITHMS = (0, 1, 2)
-LEAST_SHARE = 0.01  # of each term at both corners, or it could not be seen
+LEAST_SHARE = 0.01  # smallest share of each term at both corners; smaller terms could not be found
 NAMES = "abcd"
 REPETITIONS = 4
 _TERM = re.compile(r"([a-d])\*\*([\d.]+)\*math\.log2\([a-d]\)\*\*(\d)")

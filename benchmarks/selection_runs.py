@@ -28,14 +28,14 @@ from selection_functions import NAMES, REPETITIONS, Planted, drawn, grid, noisy,
 
 Counts = NDArray[np.int64]
 TIME = Metric("time", "s", "cost")
-# In % of the cost of all points with four repetitions.
+# Budgets in % of the cost of all points with four repetitions.
 BUDGETS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 WHOLE = BUDGETS[-1]
-REFITS = 2  # models are fitted again after the measurements grew by half
+REFITS = 2  # models are fitted again when the number of measurements has grown by half
 UNMODELED = NoModel("this strategy does not look at models")
 LOOK_AT_MODELS = ("posterior",)
 LOOK_AT_VALUES = ("gpr", "hybrid", "bayes")
-NOTHING = 1e9  # the error where there is no model
+NOTHING = 1e9  # the error of a function without a model
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def within(
         if share >= WHOLE:
             result.append(np.full_like(counts, available.shape[2]))
             continue
-        # No more than the rounding of a sum over all points.
+        # The tolerance is only the rounding error of a sum over all points.
         budget = share / 100.0 * whole * (1.0 + 1e-12)
         going = np.arange(len(costs))
         while going.size:

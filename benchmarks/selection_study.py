@@ -51,11 +51,11 @@ from selection_runs import BUDGETS, TIME, WHOLE, Task, done, with_extrap
 
 WITHIN = (5, 10, 15, 20)
 CASE = re.compile(r"m([234])_n([\d.]+)_b([\d.]+)$")
-# The cases that the project has bounds for.
+# The cases with bounds.
 CASES = ("m2_n5_b10", "m3_n5_b5", "m4_n1_b0.5", "m2_n10_b20")
 NOISES = (1, 2, 5, 10)
 FULL = tuple(f"m{m}_n{n}_b{b:g}" for m in (2, 3, 4) for n in NOISES for b in BUDGETS)
-CHUNK = 50  # functions a task
+CHUNK = 50  # functions per task
 Errors = dict[str, dict[str, list[float]]]
 
 
@@ -103,7 +103,7 @@ def run(work: Callable[[Any], tuple[str, Any]], left: Sequence[Any], file: Path,
     if not left:
         return found
     file.parent.mkdir(parents=True, exist_ok=True)
-    os.environ.update(ONE_THREAD)  # read when the workers load their libraries
+    os.environ.update(ONE_THREAD)  # the workers read these variables when they load their libraries
     with file.open("a") as out, ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
         for number, (key, result) in enumerate(pool.map(work, left), 1):
             found[key] = result

@@ -58,7 +58,7 @@ int main(int argc, char **argv) {
 }
 """
 )
-# By program: the work of the late root, the sizes that are measured, and that of the target.
+# By program: the work of the late root, the measured sizes, and the size of the target.
 PROGRAMS = {
     "constant": ("n", (1_000_000,), 1_000_000),
     "more": ("n * p / 4", (1_000_000,), 1_000_000),

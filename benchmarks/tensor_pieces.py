@@ -164,7 +164,7 @@ def measured(
     """Return the results of all pieces: those in the file of finished ones, others are measured and added to it."""
     found = known(state)
     open_ones = [piece for piece in dict.fromkeys(pieces) if piece not in found]
-    # peak memory and its limit belong to a process
+    # Peak memory and its limit are properties of a process.
     tasks = 1 if any(piece.what == "memory" for piece in open_ones) else None
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), max_tasks_per_child=tasks) as pool:
         waiting = {pool.submit(measure, piece, folder, budget): piece for piece in open_ones}

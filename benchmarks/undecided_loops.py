@@ -40,7 +40,7 @@ def extremes(here: FloatArray, there: FloatArray, counts: FloatArray, most: int,
     are whole numbers up to `largest`.
     """
     number = len(here)
-    # a coefficient, and whether it is used, for each nest
+    # For each nest, the variables are its coefficient, and whether it is used.
     agree = LinearConstraint(np.concatenate([here.T, np.zeros_like(here.T)], axis=1), counts, counts)
     used = LinearConstraint(np.concatenate([np.eye(number), -float(largest) * np.eye(number)], axis=1), -np.inf, 0.0)
     few = LinearConstraint(np.concatenate([np.zeros(number), np.ones(number)])[None], 0.0, float(most))

@@ -27,7 +27,7 @@ from quipu.modeling.experiment import FloatArray
 from scipy.stats import f as f_distribution
 from undecided_counts import APART, Function
 
-# In the order of their growth.
+# The functions in the order of their growth.
 FUNCTIONS: dict[str, Function] = {
     "1": np.ones_like,
     "log2(n)": np.log2,
@@ -36,15 +36,15 @@ FUNCTIONS: dict[str, Function] = {
     "n·log2(n)": lambda n: n * np.log2(n),
     "n²": np.square,
 }
-# Sums a·f + b·g of loops with b below zero: pairs of different elements, steps between them, leaves of trees.
+# The sums a·f + b·g that may have b < 0: pairs of different elements, steps between elements, leaves of trees.
 SUBTRACTED = {("log2(n)", "1"), ("n^(1/2)", "1"), ("n", "1"), ("n·log2(n)", "n"), ("n²", "n")}
 FORMS = (*((name,) for name in FUNCTIONS), *((f, g) for g, f in combinations(FUNCTIONS, 2)))
-# A nested loop does at least this part of the work of the outer one: 10·n + 1e-5·n² is no function of loops.
+# A nested loop does at least this share of the work of the outer loop: 10·n + 1e-5·n² is no function of loops.
 LEAST_LEAD = 1e-3
-# Largest difference of the log-likelihood of functions that agree with the runs: 7 times less likely.
+# Largest difference of the log-likelihood from the likeliest function: 7 times less likely.
 LESS_LIKELY = 2.0
 REJECTED = 0.05
-# Powers of the mean to which variances of runs may be proportional: 0, as sums of independent events, 2.
+# Powers of the mean to which variances of runs may be proportional. Power 1: sums of independent events.
 SCATTER_POWERS = (0.0, 0.5, 1.0, 1.5, 2.0)
 
 
@@ -108,7 +108,7 @@ def extremes(means: Means, target: float) -> tuple[Agreeing, Agreeing] | None:
     if not agreeing:
         return None
     best = min(squares for _, (_, _, squares) in agreeing)
-    # with a variance estimated from `freedom` values, the likelihood is a power of 1 + squares/freedom
+    # If the variance is estimated from `freedom` values, the likelihood is a power of 1 + squares/freedom.
     most = freedom * ((1.0 + best / freedom) * np.exp(2.0 * LESS_LIKELY / (number + freedom)) - 1.0)
     there = {form: columns_of(form, np.array([target]))[0] for form, _ in agreeing}
     found = [

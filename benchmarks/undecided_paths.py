@@ -23,9 +23,9 @@ from undecided_means import columns_of
 from undecided_means import undecided as undecided_mean
 
 Count = tuple[int, str]
-# Sums that are whole at all n, or may be: numbers that one of them reproduces are not rounded.
+# Sums that are, or may be, whole at all n. A number that one of these sums reproduces is not rounded.
 WHOLE = (("1",), ("n",), ("n", "1"), ("n²", "n"), ("n²", "1"))
-# Relative rounding errors of floating point, and number of runs beyond the terms that a sum must reproduce.
+# Relative rounding error of floating point. A sum must reproduce at least this many more runs than it has terms.
 REPRODUCED, LEAST_FREE = 1e-9, 1
 
 
