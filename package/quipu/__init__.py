@@ -3,15 +3,15 @@
 
     import quipu
 
-    quipu.campaign("heat.toml")                      # run what the file declares
-    experiment = quipu.open("heat.runs")             # read what was measured
+    quipu.campaign("heat.toml")                      # run the configurations that the file declares
+    experiment = quipu.open("heat.runs")             # read the measurements
     models = quipu.model(experiment)                 # model every metric of every call path
     quipu.predict(models, {"p": 1024, "n": 320})     # predict a point that was not measured
 
 All errors that these functions raise are subclasses of `QuipuError`.
 
-Each name is imported when it is used for the first time. Importing `quipu` is therefore fast, which matters because
-every process of a measured Python program may import parts of this package.
+Each name is imported when it is used for the first time, so `import quipu` is fast. The reason: every process of a
+measured Python program may import parts of this package.
 """
 
 from __future__ import annotations

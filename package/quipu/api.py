@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions of `import quipu`: measure, read, model, predict.
 
-Each function imports the modules that it needs when it is called, so that a program loads only what it uses.
+Each function imports its modules when it is called. A program therefore loads only the modules that it uses.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ def open(path: str | PathLike[str], over_ranks: OverRanks = "mean") -> RunArchiv
     """Read a run (a folder with `run.json`) or an experiment.
 
     Experiments are folders of runs, files of Extra-P in any of its formats, and profiles of other tools.
+
     over_ranks: how to combine the values of the ranks in an experiment ("mean", "max" or "sum"). A single run keeps the
     values of every rank.
 
     Raises FormatError with the name of an unreadable file, MeasurementError for a folder without a complete run, and
-    UsageError if a file contains only values that are already combined in another way.
+    UsageError if the values in a file are already combined in another way.
     """
     from pathlib import Path
 
@@ -57,16 +58,18 @@ def run(
     environment: Mapping[str, str] | None = None,
     timeout: float | None = None,
 ) -> RunArchive:
-    """Run a program once under measurement, and return the run, which is also stored below `output`.
+    """Measure one run of a program, store the run in the folder `output`, and return it.
 
-    command: the launch command, such as "mpirun -n 4 ./heat 64", or a list of its words; it runs without a shell.
-    parameters: values of the parameters by name. output: the folder of the experiment. Another call with the same
-    arguments makes the next repetition. environment: further environment variables for the program. timeout: seconds
-    after which the program is stopped; None: no limit.
-    counts, counters, functions, python, memory, files, filter: the options of `quipu run` with these names.
+    Another call with the same arguments makes the next repetition.
 
-    Raises MeasurementError if the program cannot be started or measured. Raises RunFailed if the program fails; its
-    attribute `archive` has the partial measurement.
+    - command: the launch command, such as "mpirun -n 4 ./heat 64", or a list of its words. It runs without a shell.
+    - parameters: values of the parameters by name. output: the folder of the experiment.
+    - environment: further environment variables for the program.
+    - timeout: seconds after which the program is stopped; None: no limit.
+    - counts, counters, functions, python, memory, files, filter: the options of `quipu run` with these names.
+
+    Raises MeasurementError if the program cannot be started or measured. Raises RunFailed if the program fails; the
+    attribute `archive` of this error contains the partial measurement.
     """
     import shlex
     from pathlib import Path
@@ -112,9 +115,9 @@ def campaign(
 ) -> CampaignResult:
     """Run all configurations of a campaign file that are not complete yet, and return the outcome of each run.
 
-    Prints the progress on stderr, or only errors if `quiet`. A failed run does not stop the other runs unless
-    `stop_on_error`. The attribute `failed` of the result lists the failed runs. keep_going, keep_old: options of
-    `quipu campaign`.
+    Prints the progress on stderr; with `quiet`, prints errors only. A failed run does not stop the other runs, except
+    with `stop_on_error`. The attribute `failed` of the result lists the failed runs. keep_going, keep_old: the options
+    of `quipu campaign` with these names.
 
     Raises FormatError for an error in the file, MeasurementError if the build fails or another campaign uses the
     folder, and EnvironmentProblem if a scheduler or a part of Quipu is missing.
@@ -136,8 +139,9 @@ def campaign(
 def model(source: Experiment | str | PathLike[str], over_ranks: OverRanks | None = None) -> Analysis:
     """Return the models of all metrics of all call paths of an experiment.
 
-    source: an experiment from `open`, its path, or a file of `quipu model -o`. over_ranks: for a path, how to combine
-    the values of the ranks (default "mean"). Models are stored in the cache of the user, so that a second call is fast.
+    source: an experiment from `open`, the path of an experiment, or a file of `quipu model -o`. over_ranks: for a path,
+    how to combine the values of the ranks (default "mean"). Models are stored in the cache of the user, so that a
+    second call is fast.
 
     Raises ModelingError if there is nothing to model, UsageError for a single run, and for a path the errors of `open`.
     """
@@ -150,11 +154,12 @@ def predict(
     metric: str = "time",
     over_ranks: OverRanks | None = None,
 ) -> Evaluation:
-    """Return the predictions of one metric for all call paths at a point, which need not have been measured.
+    """Return the predictions of one metric for all call paths at a point, measured or not.
 
-    source: a result of `model` or `open`, or a path as for `model`. at: the value of each parameter by name. Default:
-    the target that the campaign file of the experiment declares (source must then be a path). metric: name of the
-    metric. over_ranks: as for `model`.
+    - source: a result of `model` or `open`, or a path as for `model`.
+    - at: the value of each parameter by name. Default: the target that the campaign file of the experiment declares;
+      `source` must then be a path.
+    - metric: name of the metric. over_ranks: as for `model`.
 
     Raises UsageError for a point that does not fit the experiment, ModelingError if there are no models of the metric,
     and the errors of `model`.
@@ -176,9 +181,10 @@ def predict(
 def _modeled(
     source: object, over_ranks: OverRanks | None, metrics: Sequence[str] = ()
 ) -> tuple[Analysis, Experiment | None]:
-    """Return the models of a source, and the measurements to which they were fitted; None if there are only models.
+    """Return the models of a source, and the measurements to which the models were fitted.
 
-    metrics: for a path, the metrics to model; empty: all. Raises UsageError for a source of another type.
+    The measurements are None if the source contains only models. metrics: for a path, the metrics to model; empty: all
+    metrics. Raises UsageError for a source of another type.
     """
     from pathlib import Path
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin of pytest that makes a test of every expectation in files `expectations.toml` or `*.expectations.toml`.
+"""A pytest plugin that makes tests from the expectations in files `expectations.toml` or `*.expectations.toml`.
 
 pytest loads the plugin in every environment in which Quipu is installed. The plugin therefore imports modules of Quipu
-only if there is a file of expectations. The options `--quipu-experiment` and `--quipu-baseline` replace the experiment
+only if it finds a file of expectations. The options `--quipu-experiment` and `--quipu-baseline` replace the experiment
 and the baseline that the file names.
 """
 
@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Return a collector for a file of expectations; None for other files."""
+    """Return a collector for a file of expectations; None for any other file."""
     if file_path.name == _SUFFIX or file_path.name.endswith(f".{_SUFFIX}"):
         return ExpectationsCollector.from_parent(parent, path=file_path)
     return None

@@ -13,8 +13,8 @@
     @region("solve")
     def solve(): ...
 
-Without `quipu run` the marks have no effect. This file imports no other module of Quipu. A program can therefore
-contain a copy of it for environments without Quipu.
+Without `quipu run`, the marks have no effect. This file imports no other module of Quipu. A program can therefore
+contain a copy of this file, and then also runs without Quipu.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _runtime = _native()
 
 
 class region:
-    """A region of the call tree: `with region(name):`, or a decorator of a function."""
+    """A region of the call tree, as context manager (`with region(name):`) or as decorator of a function."""
 
     def __init__(self, name: str) -> None:
         """Create the object; the region begins with the `with` statement."""
@@ -73,7 +73,7 @@ class region:
             _runtime.quipu_region_end(self._bytes)
 
     def __call__(self, function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-        """Return the function with each of its calls inside of this region."""
+        """Return the function, changed so that each of its calls is inside of this region."""
 
         @functools.wraps(function)
         def measured(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
@@ -84,7 +84,10 @@ class region:
 
 
 class phase:
-    """One iteration of a phase: `with phase("step", i):`. `quipu show --iterations step` compares the iterations."""
+    """One iteration of a phase, as context manager: `with phase("step", i):`.
+
+    `quipu show --iterations step` compares the iterations of the phase `step`.
+    """
 
     def __init__(self, name: str, iteration: int) -> None:
         """Create the object. name: of the phase. iteration: number of the iteration."""
