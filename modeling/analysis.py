@@ -44,10 +44,10 @@ _NOT_TIMED = "only runs that keep no time executed it"
 def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     """Return the models of every metric of an experiment.
 
-    - Effort has an exact formula if possible.
-    - Models of time have priors from effort. With an `options.selector` other than "evidence", which is for comparisons
-      only, they have none.
-    - Models of other costs are fitted to the values alone. Count-only runs are not used for models of costs.
+    Models of effort are exact formulas if possible. Models of time have priors from effort. Models of other costs are
+    fitted to the values alone. Count-only runs are not used for models of costs.
+
+    options.selector: criteria other than "evidence" are for comparisons only; models of time then have no priors.
 
     Raises ModelingError if there are no call paths or configurations.
     """

@@ -71,8 +71,9 @@ class Ranked:
 class Evaluation:
     """All models of a metric, evaluated at one point.
 
-    - point: value of each parameter, in the order of `analysis.parameters`.
-    - exclusive: the prediction for each call path; NaN without a finite prediction. Negative predictions are set to 0.
+    point: value of each parameter, in the order of `analysis.parameters`.
+
+    exclusive: the prediction for each call path; NaN without a finite prediction. Negative predictions are set to 0.
     """
 
     analysis: Analysis

@@ -60,10 +60,11 @@ class RegionKind(Enum):
 class Metric:
     """A quantity that is recorded for each call path.
 
-    - unit: "1" for counts.
-    - kind: "effort" (equal in all runs of a configuration) or "cost" (varies between runs, such as time).
-    - over_locations: "sum" if the values of threads are added, or "max" if their maximum is used. The same holds for
-      the values of call paths in an inclusive value.
+    unit: "1" for counts. kind: "effort" (equal in all runs of a configuration) or "cost" (varies between runs, such as
+    time).
+
+    over_locations: "sum" if the values of threads are added, or "max" if their maximum is used. The same holds for the
+    values of call paths in an inclusive value.
     """
 
     name: str

@@ -62,11 +62,12 @@ def run(
 
     Another call with the same arguments makes the next repetition.
 
-    - command: the launch command, such as "mpirun -n 4 ./heat 64", or a list of its words. It runs without a shell.
-    - parameters: values of the parameters by name. output: the folder of the experiment.
-    - environment: further environment variables for the program.
-    - timeout: seconds after which the program is stopped; None: no limit.
-    - counts, counters, functions, python, memory, files, filter: the options of `quipu run` with these names.
+    command: the launch command, such as "mpirun -n 4 ./heat 64", or a list of its words. It runs without a shell.
+    parameters: values of the parameters by name. output: the folder of the experiment.
+
+    environment: further environment variables for the program. timeout: seconds after which the program is stopped;
+    None: no limit. counts, counters, functions, python, memory, files, filter: the options of `quipu run` with these
+    names.
 
     Raises MeasurementError if the program cannot be started or measured. Raises RunFailed if the program fails; the
     attribute `archive` of this error contains the partial measurement.
@@ -156,10 +157,11 @@ def predict(
 ) -> Evaluation:
     """Return the predictions of one metric for all call paths at a point, measured or not.
 
-    - source: a result of `model` or `open`, or a path as for `model`.
-    - at: the value of each parameter by name. Default: the target that the campaign file of the experiment declares;
-      `source` must then be a path.
-    - metric: name of the metric. over_ranks: as for `model`.
+    source: a result of `model` or `open`, or a path as for `model`. over_ranks: as for `model`. metric: name of the
+    metric.
+
+    at: the value of each parameter by name. Default: the target that the campaign file of the experiment declares;
+    `source` must then be a path.
 
     Raises UsageError for a point that does not fit the experiment, ModelingError if there are no models of the metric,
     and the errors of `model`.
