@@ -38,7 +38,7 @@ from .times.predictions import time_models
 __all__ = ["Analysis", "analyze", "fit_metrics"]
 
 _ROUNDING = 1e-6  # relative errors of models that reproduce all counts
-_NOT_TIMED = "only runs that keep no time executed it"
+_NOT_TIMED = "only count-only runs executed this call path"
 
 
 def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:

@@ -156,13 +156,13 @@ def check_growth(expectation: Expectation, analysis: Analysis, points: FloatArra
             open_questions.clear()
             break
     if open_questions:
-        reason = f"{' and '.join(open_questions)}, measure at least {LEAST_VALUES} (by now {text})"
+        reason = f"{' and '.join(open_questions)}, measure at least {LEAST_VALUES} (so far: {text})"
         return Outcome(expectation, path, label, State.UNDECIDED, reason)
     holds = _fits(expectation, found)
     doubt = _doubt(expectation, models, holds)
     if doubt > _DOUBT:
-        other = "would not" if holds else "would"
-        message = f"{text}; but hypotheses with a weight of {doubt:.0%} {other} hold: measure more values"
+        other = "does not hold" if holds else "holds"
+        message = f"{text}; but the expectation {other} for hypotheses of weight {doubt:.0%}: measure more values"
         return Outcome(expectation, path, label, State.UNDECIDED, message)
     return Outcome(expectation, path, label, State.HELD if holds else State.FAILED, text)
 
