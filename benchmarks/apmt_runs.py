@@ -49,7 +49,7 @@ class Program:
     repetitions: int = 20
 
     def simulated(self, ranks: int) -> list[str]:
-        """Return the command of one of this number of ranks that share `total`."""
+        """Return the command of one of `ranks` ranks that share the problem `total`."""
         if self.name in ("heat", "wavefront"):
             grid = prime_factors_in_turn(ranks, 3)
             block = "x".join(str(extent // parts) for extent, parts in zip(self.total, grid, strict=True))
@@ -166,7 +166,7 @@ def strong(program: Program, folder: Path, how: SimulatedAs) -> tuple[Path, Path
 def larger(
     program: Program, sizes: Sizes, name: str, folder: Path, before: Sequence[str], variables: dict[str, str]
 ) -> tuple[Path, Path]:
-    """Run small problems and one that is 8 times larger natively on one rank; return both folders. name: of these runs.
+    """Run small problems and a problem of 8 times the size natively on one rank; return both folders. name: of these.
 
     Sizes alternate, so that the machine is in the same state for all. Reuse distances of the small problems are counted
     once.

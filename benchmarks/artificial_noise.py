@@ -21,7 +21,7 @@ _RATE, _SCALE = 1000.0, 1000.0
 
 
 class Pattern(Enum):
-    """The distribution of X."""
+    """The distribution of X (module docstring)."""
 
     NONE = "none"
     UNIFORM = "uniform"

@@ -270,7 +270,7 @@ def merges(folder: Path, is_mpi: bool) -> dict[str, float]:
 
 
 def archive_sizes(archive: Path) -> dict[str, float]:
-    """Return the size of an archive (bytes), and its ratio to that without the tables of classes."""
+    """Return the size of an archive (bytes), and its ratio to the size without the tables of classes."""
     files = {path.name: path.stat().st_size for path in archive.iterdir()}
     whole = sum(files.values())
     return {"archive": whole, "archive_growth": round(whole / (whole - files[COUNTS] - files[PLACES]), 3)}

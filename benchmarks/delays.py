@@ -118,7 +118,7 @@ class Planted:
 
 
 def serial(dice: random.Random, p: int) -> Planted:
-    """One rank works alone between two barriers; another is late by less before the first."""
+    """One rank works alone between two barriers. Another rank is late by less time before the first barrier."""
     rank, other = dice.sample(range(p), 2)
     work, alone = dice.randrange(100_000, 300_000), dice.randrange(50_000, 200_000)
     body = f"""even_work({work}); if (rank == {other}) small_delay({alone // 3});
@@ -136,7 +136,7 @@ def linear(dice: random.Random, p: int) -> Planted:
 
 
 def slow(dice: random.Random, p: int) -> Planted:
-    """All ranks do the same, one on a slower processor."""
+    """All ranks do equal work, one of them on a slower processor."""
     rank, factor, work = dice.randrange(p), dice.uniform(1.2, 2.0), dice.randrange(100_000, 300_000)
     body = f"big_loop({work}); even_work({work // 4}); {ALL_REDUCE}"
     balance = (p - 1 + factor) / p / factor
@@ -189,7 +189,7 @@ def openmp(dice: random.Random, p: int) -> Planted:
 
 
 def short_items(dice: random.Random, p: int) -> Planted:
-    """The same with items of a millisecond, which other programs on the machine disturb."""
+    """As `openmp`, with items of a millisecond, which other programs on the machine disturb."""
     item = dice.randrange(500_000, 900_000)
     body = f"""
         #pragma omp parallel for schedule(dynamic) num_threads(2)
@@ -224,7 +224,7 @@ def gather(dice: random.Random, p: int) -> Planted:
 
 
 def two(dice: random.Random, p: int) -> Planted:
-    """Two ranks are late at the same barrier in turn, one of them by more; a third has less to do."""
+    """Two ranks are late at the same barrier in turn, one of them by more time. A third rank has less work."""
     first, second, idle = dice.sample(range(p), 3)
     work = dice.randrange(100_000, 300_000)
     body = f"""if (rank != {idle}) even_work({work});
@@ -235,7 +235,7 @@ def two(dice: random.Random, p: int) -> Planted:
 
 
 def phases(dice: random.Random, p: int) -> Planted:
-    """One function in three phases: two ranks have more in one phase each, and less in the last one."""
+    """One function in three phases: two ranks have more work in one phase each, and less in the last phase."""
     first, second = dice.sample(range(p), 2)
     work = dice.randrange(100_000, 300_000)
     more, less = work * dice.randrange(6, 9) // 8, work * dice.randrange(2, 5) // 8
@@ -248,7 +248,7 @@ def phases(dice: random.Random, p: int) -> Planted:
 
 
 def again(dice: random.Random, p: int) -> Planted:
-    """The same rank is late twice: in one function before one operation, in another one before another."""
+    """The same rank is late twice, in different functions before different operations."""
     rank, work = dice.randrange(p), dice.randrange(100_000, 300_000)
     more, less = work * dice.randrange(6, 9) // 8, work * dice.randrange(2, 5) // 8
     body = f"""assemble({work} + (rank == {rank} ? {more} : 0)); MPI_Barrier(MPI_COMM_WORLD);
@@ -467,7 +467,7 @@ def many_paths(count: int) -> str:
 
 
 def overhead(folder: Path, rounds: int) -> dict[str, float]:
-    """Return by program the ratio of its times with and without probes, both measured; the best of alternate runs."""
+    """Return by program its time with probes / without probes, both measured; fastest of alternate runs."""
     work = "static void __attribute__((noinline)) work(long n) { turn(n); }"
     programs = {
         "every 2 ms": (work, f"work(1000000); {ALL_REDUCE}", 400),

@@ -54,7 +54,7 @@ def accuracy(network: Network, noise: float) -> float:
 
 
 def _told(chunks: Iterator[Chunk], lines: int) -> Iterator[Chunk]:
-    """Yield chunks and print the progress."""
+    """Yield the chunks of training lines, and print the progress."""
     done = 0
     for chunk in chunks:
         yield chunk

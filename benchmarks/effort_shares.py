@@ -32,7 +32,7 @@ CHOSEN = ("sorts", "searches", "mixed", "other sorts", "other searches", "other 
 
 
 def shared(own: Program) -> Layout:
-    """Return the layout of a program with n/p items: sizes that all p divide, and fewer."""
+    """Return the layout of a program with n/p items. All numbers of processes p divide the sizes n."""
     whole = [PROCESSES[-1] * (n // PROCESSES[-1]) for n in own.sizes]
     points = list(product(PROCESSES, whole))
     most, size = TIMES_FURTHER * PROCESSES[-1], TIMES_FURTHER * whole[-1]
@@ -41,7 +41,7 @@ def shared(own: Program) -> Layout:
 
 
 def alone(layout: Layout) -> Layout:
-    """Return the same runs as functions of the share."""
+    """Return the layout of the same runs, as functions of the share n/p."""
     sizes = tuple(sorted(set(layout.sizes)))
     points = np.array(sizes, dtype=np.float64)[:, None]
     return Layout(("n",), points, sizes, (float(layout.target_size),), layout.target_size)

@@ -10,7 +10,7 @@ The last line is one JSON object:
 
 - `accuracy` {set: {quipu, extrap, true_form}}: predictions within ±5 % of the true value (%).
 - `exponents` {set: {quipu, extrap}}: models whose leading exponents are all correct (%). `within_quarter`: models whose
-  leading exponents are all correct up to 1/4 (%).
+  leading powers are all correct up to 1/4, with any logarithms (%).
 - `coverage` {set}: true values in the 90 % interval (%).
 - `summary`: a summary of these figures.
 """
@@ -34,12 +34,15 @@ TIME = Metric("time", "s", "cost")
 
 
 def share(predictions: Floats, truth: Floats) -> float:
-    """Return how many predictions are within 5 %, in %."""
+    """Return the share of predictions within 5 % (%)."""
     return round(100 * float((np.abs(predictions / truth - 1) <= 0.05).mean()), 1)
 
 
 def exponents(leads: list[list[Exponents]], truth: list[list[Exponents]], tolerance: Fraction | None) -> float:
-    """Return how many functions have all leading exponents correct, or the powers within a tolerance, in %."""
+    """Return the share of functions whose leading exponents are all correct (%).
+
+    tolerance: largest error of a leading power, with any logarithm; None: powers and logarithms must be equal.
+    """
 
     def good(own: list[Exponents], true: list[Exponents]) -> bool:
         pairs = zip(own, true, strict=True)
@@ -49,7 +52,7 @@ def exponents(leads: list[list[Exponents]], truth: list[list[Exponents]], tolera
 
 
 def model_with_quipu(own: PlantedSet) -> tuple[Answers, float]:
-    """Return the answers of Quipu and how often its 90 % interval contains the true value, in %."""
+    """Return the answers of Quipu, and the share of its 90 % intervals that contain the true value (%)."""
     models = [m for m in fit_models(own.points, own.values, TIME, own.parameters) if isinstance(m, Model)]
     predictions = [model.predict(own.target.tolist()) for model in models]
     inside = [p.lower <= true <= p.upper for p, true in zip(predictions, own.far, strict=True)]

@@ -37,7 +37,7 @@ STAMPED, LEAST = "stamped", "least"
 
 
 def measure(program: Path, variables: dict[str, str]) -> dict[str, float]:
-    """Nanoseconds per operation of one run; the variables are for the ranks."""
+    """Return the nanoseconds per operation of one run. variables: environment variables of the ranks."""
     words = [f"{name}={value}" for name, value in variables.items()]
     command = ["mpirun", "-n", str(RANKS), "env", *words, str(program)]
     result = subprocess.run(command, env={**os.environ, **LAUNCH}, check=True, capture_output=True, text=True)
@@ -46,7 +46,7 @@ def measure(program: Path, variables: dict[str, str]) -> dict[str, float]:
 
 
 def compare(plain: list[dict[str, float]], other: list[dict[str, float]], kind: str) -> dict[str, float]:
-    """Medians of both, and of the difference and the ratio of neighbouring runs."""
+    """Return the medians of both times, and of the difference and the ratio of neighbouring runs."""
     both = [(a[kind], b[kind]) for a, b in zip(plain, other, strict=True)]
     return {
         "plain_ns": round(statistics.median(a for a, _ in both), 1),

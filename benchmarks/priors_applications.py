@@ -201,7 +201,7 @@ def figure_7(
 
 
 def waiting(folder: Path) -> dict[str, Any] | None:
-    """Return what the diagnosis says of MPI_Recv in the wavefront example; None if it says nothing."""
+    """Return the finding of the diagnosis for MPI_Recv in the wavefront example; None without a finding."""
     experiment = load_experiment(folder / "wavefront" / "runs")
     point = dict(zip(experiment.parameters, experiment.points.max(axis=0).tolist(), strict=True)) | {"p": _SCALE}
     for finding in diagnose(experiment, analyze(experiment), point).findings:

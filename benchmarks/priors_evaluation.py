@@ -104,7 +104,7 @@ class Evaluation:
         return self.known[key]
 
     def keep(self, key: str, row: Row) -> None:
-        """Keep a summary."""
+        """Store a summary in the file."""
         self.known[key] = row
         part = self.file.with_suffix(".part")
         part.write_text(json.dumps(self.known, indent=0))

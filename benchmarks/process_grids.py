@@ -249,7 +249,7 @@ def _on_another_grid(
 
 
 def _totals(kind: Kind, program: list[list[Loop]], points: Sequence[tuple[int, int]]) -> FloatArray:
-    """Return the counts of all ranks together, which are whole numbers."""
+    """Return the sums of the counts over all ranks, which are whole numbers."""
     return np.round(counts(kind, program, points) * np.array([p for p, _ in points]))
 
 
@@ -277,7 +277,7 @@ class Tally:
             self.covered += prediction.lower - slack <= true <= prediction.upper + slack
 
     def shares(self) -> dict[str, float]:
-        """Return the percentages within 1 %, of the others inside their interval, and of undetermined ones."""
+        """Return percentages: within 1 %; of the others, inside of their interval; of the others, undecided."""
         return {
             "within1": round(100.0 * self.within / max(self.predicted, 1), 1),
             "covered": round(100.0 * self.covered / self.outside, 1) if self.outside else 100.0,

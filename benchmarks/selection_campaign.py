@@ -55,7 +55,7 @@ COMPUTE = ("--compute", "effort", "--rates", RATES)
 
 
 def fit_rates(application: Application, folder: Path) -> None:
-    """Fit the time of effort to runs of one rank on this machine, if necessary."""
+    """Fit the rates (time per effort) to runs of one rank on this machine, if they are not fitted yet."""
     place = folder / application.name
     if (place / RATES).exists():
         return

@@ -64,7 +64,7 @@ class Task:
 
     @property
     def functions(self) -> list[Planted]:
-        """The planted functions."""
+        """Return the planted functions."""
         last = self.first + self.count
         if self.data:
             return published(Path(self.data) / f"gpr_functions_m{self.parameters}.json", last)[self.first :]

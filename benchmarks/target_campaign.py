@@ -105,7 +105,7 @@ def reference(example: Example, folder: Path, ranks: int) -> float:
 
 
 def error(analysis: Analysis, there: Experiment, metric: str) -> float:
-    """Return the sum of the errors of all call paths at a measured point, as a share of the sum of the values there."""
+    """Return the sum of the errors of all call paths at a measured point / the sum of the values at this point."""
     point = dict(zip(there.parameters, there.points[0].tolist(), strict=True))
     found = {
         analysis.tree.key(path): prediction.value

@@ -73,7 +73,7 @@ def extremes(sizes: FloatArray, counts: FloatArray, target: float, form: str, ro
 
 
 def undecided(sizes: FloatArray, counts: FloatArray, target: float) -> Extremes | None:
-    """Return two functions that agree with all counts, of which no prediction is within 1 % at the target, or None."""
+    """Return two functions that reproduce all counts, if no prediction is within 1 % of both at the target, or None."""
     for form in FORMS:
         for rounded in ROUNDED:
             found = extremes(sizes, counts, target, form, rounded)

@@ -122,7 +122,7 @@ def extremes(means: Means, target: float) -> tuple[Agreeing, Agreeing] | None:
 
 
 def undecided(sizes: FloatArray, runs: FloatArray, target: float) -> tuple[Agreeing, Agreeing] | None:
-    """Return two functions that agree with the runs (C, R), of which no prediction is within 1 % at the target."""
+    """Return two functions that agree with the runs (C, R), if no prediction is within 1 % of both at the target."""
     found = extremes(means_of(sizes, runs), target)
     if found is None or not 0.0 < APART * found[0].value < found[1].value:
         return None

@@ -38,9 +38,9 @@ class Open:
 
 
 def undecided_of(experiment: Experiment, target: int, far: dict[str, FloatArray]) -> dict[Count, Open]:
-    """Return the counts of `experiment`, of one parameter, that its runs leave open at the target.
+    """Return the counts of an experiment with one parameter that its runs do not determine at the target.
 
-    far: the runs at the target, by metric (call paths, repetitions), which only say how a count depends on a number.
+    far: the runs at the target, by metric (call paths, repetitions); they only show how a count depends on a number.
     """
     sizes = experiment.points[:, 0]
     counts = {
