@@ -13,9 +13,9 @@ the effort count. `grids` contains the same figures for different information on
 
 - `effort_within1`: call paths with an error of at most 1 % (%).
 - `effort_covered`: of the other call paths, those inside of their 90 % interval (%).
-- `effort_undecided`: of the other call paths, those whose counts do not decide (%). This means: two sums of as many
-  loops as the program has reproduce all measured counts and differ by more than 2 % (undecided_loops.py), or the same
-  loops do so on two grids that the measurements do not distinguish.
+- `effort_undecided`: of all call paths, those with a larger error whose counts do not decide (%). This means: two sums
+  of as many loops as the program has reproduce all measured counts and differ by more than 2 % (undecided_loops.py), or
+  the same loops do so on two grids that the measurements do not distinguish.
 """
 
 from __future__ import annotations
@@ -277,7 +277,7 @@ class Tally:
             self.covered += prediction.lower - slack <= true <= prediction.upper + slack
 
     def shares(self) -> dict[str, float]:
-        """Return percentages: within 1 %; of the others, inside of their interval; of the others, undecided."""
+        """Return percentages: within 1 %; of the others, inside of their interval; undecided ones of all."""
         return {
             "within1": round(100.0 * self.within / max(self.predicted, 1), 1),
             "covered": round(100.0 * self.covered / self.outside, 1) if self.outside else 100.0,
