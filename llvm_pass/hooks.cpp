@@ -53,6 +53,9 @@ constexpr unsigned FewestHooks = 3, FewestMissed = 8;
 /// loses the value.
 constexpr bool KeepsResults = LLVM_VERSION_MAJOR >= 17;
 
+/// Address space of x86 whose addresses are distances from the thread pointer (segment register fs).
+constexpr unsigned FromThread = 257;
+
 /// Indexes of fields in a descriptor (createDescriptors).
 constexpr unsigned HashField = 1, SlotField = 7;
 
@@ -191,8 +194,8 @@ GlobalVariable *Runtime::slots() {
     return Slots;
 }
 
-/// Returns the number of the slot of a region. The slot is a thread-local pointer to the link by which the thread
-/// entered the region last.
+/// Returns the number of the slot of a region. The slot is thread-local and contains the place of the link by which the
+/// thread entered the region last.
 unsigned Runtime::slotOf(Value *Region) {
     return SlotOf.insert({descriptorOf(Region, M.getDataLayout()), SlotOf.size()}).first->second;
 }
@@ -253,14 +256,9 @@ void Runtime::finish() {
     }
     if (!Slots)
         return;
-    auto *Type = ArrayType::get(I64, sizeof(quipu_link) / sizeof(uint64_t));
-    auto *NoLink = new GlobalVariable(M, Type, true, GlobalValue::PrivateLinkage, ConstantAggregateZero::get(Type),
-                                      "quipu.no_link");
-    NoLink->setAlignment(Align(8));
-    const SmallVector<Constant *, 0> Initial(SlotOf.size(), NoLink);
-    Constant *All = ConstantArray::get(ArrayType::get(Pointer, SlotOf.size()), Initial);
-    auto *Made = new GlobalVariable(M, All->getType(), false, GlobalValue::PrivateLinkage, All, "", nullptr,
-                                    GlobalValue::InitialExecTLSModel);
+    auto *All = ArrayType::get(Pointer, SlotOf.size());
+    auto *Made = new GlobalVariable(M, All, false, GlobalValue::PrivateLinkage, ConstantAggregateZero::get(All), "",
+                                    nullptr, GlobalValue::InitialExecTLSModel);
     Made->setAlignment(Align(8));
     Made->takeName(Slots);
     Slots->replaceAllUsesWith(Made);
@@ -288,13 +286,21 @@ BasicBlock *Runtime::block(const Ways &Way, const Twine &Name) const {
     return BasicBlock::Create(M.getContext(), Name, Way.Head->getParent(), Way.Slow);
 }
 
+/// Returns the address of a link. Found: the content of a slot, or a result of quipu_count_missed.
+Value *Runtime::linkAt(IRBuilder<> &Builder, Value *Found) const {
+    if (!HasSlots)
+        return Found;
+    Type *Address = PointerType::get(M.getContext(), FromThread);
+    return Builder.CreateIntToPtr(Builder.CreatePtrToInt(Found, I64), Address, "quipu.link");
+}
+
 /// Inserts code that finds the link from the active node to `Region`. The caller inserts the branch on `Usual` of the
 /// result.
 Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, const Ways &Way) {
     if (HasSlots) {
         Value *Thread = threadState(Builder, OwnActiveNode);
         Value *Here = load(Builder, Pointer, Thread, offsetof(quipu_thread, here));
-        Value *Link = Builder.CreateAlignedLoad(Pointer, slot(Builder, Region), Align(8), "quipu.link");
+        Value *Link = linkAt(Builder, Builder.CreateAlignedLoad(Pointer, slot(Builder, Region), Align(8)));
         return {Thread, Here, Link,
                 Builder.CreateICmpEQ(load(Builder, Pointer, Link, offsetof(quipu_link, from)), Here)};
     }
@@ -415,13 +421,14 @@ void Runtime::inlineCount(CallInst *Call, bool CountsVisits, CallInst *Far) {
         callWithArguments(Slow, *Way.Slow->getParent(), *Far->getFunction(), nullptr);
         CallInst *Missed = callMissed(Far, CountHere, CountMissed, Region);
         IRBuilder<> Behind(Far);
-        useLink(Behind, Missed, Far, CountsVisits);
+        useLink(Behind, linkAt(Behind, Missed), Far, CountsVisits);
         return;
     }
     CallInst *Missed = callMissed(Call, CountHere, CountMissed, Region);
-    PHINode *Link = Builder.CreatePHI(Pointer, 2);
+    IRBuilder<> Slow(Way.Slow->getTerminator());
+    PHINode *Link = Builder.CreatePHI(Found.Link->getType(), 2);
     Link->addIncoming(Found.Link, Usual);
-    Link->addIncoming(Missed, Way.Slow);
+    Link->addIncoming(linkAt(Slow, Missed), Way.Slow);
     useLink(Builder, Link, Call, CountsVisits);
 }
 

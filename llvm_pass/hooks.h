@@ -66,6 +66,7 @@ class Runtime {
     struct Known {
         llvm::Value *Thread, *Here, *Link, *Usual;
     };
+    llvm::Value *linkAt(llvm::IRBuilder<> &Builder, llvm::Value *Found) const;
     Known findLink(llvm::IRBuilder<> &Builder, llvm::Value *Region, const Ways &Way);
     void useLink(llvm::IRBuilder<> &Builder, llvm::Value *Link, llvm::CallInst *Count, bool CountsVisits) const;
     llvm::CallInst *replace(llvm::CallInst *Call, llvm::FunctionCallee Callee,

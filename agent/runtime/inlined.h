@@ -106,19 +106,21 @@ extern "C"
     __attribute__((visibility("default"))) void
     quipu_know_program(struct quipu_program *program);
 
-/* Slots. Each region of a program has one slot per thread. The slot points to the link that needs no clock and by which
- * the thread entered the region last; at first, to a link whose `from` is NULL. Links live as long as the process. One
- * comparison, of `from` with the active node, therefore decides whether the link is correct, whatever a signal handler
- * did before. If it is not, instrumented code calls the following functions. They preserve all registers except the
- * register of the result (calling convention preserve_all), so the common case saves none. x86-64 only. */
+/* Slots. Each region of a program has one slot per thread. The slot contains the place of the link that needs no clock
+ * and by which the thread entered the region last. The place is the distance from the thread pointer (fs), so that the
+ * initial value of slots is 0 and programs need no relocation for them. At distance 0, the ABI stores the thread
+ * pointer itself, which is never the active node. Links live as long as the process. One comparison, of `from` with the
+ * active node, therefore decides whether the link is correct, whatever a signal handler did before. If it is not,
+ * instrumented code calls the following functions. They preserve all registers except the register of the result
+ * (calling convention preserve_all), so the common case saves none. x86-64 only. */
 #ifdef __cplusplus
 extern "C" {
 #endif
 #pragma GCC visibility push(default)
-/* Returns the link whose `visits` and `counters` belong to the visit. */
-struct quipu_link *quipu_count_missed(struct quipu_region *region, struct quipu_link **slot);
+/* Returns the place of the link whose `visits` and `counters` belong to the visit; its address if `slot` is NULL. */
+uint64_t quipu_count_missed(struct quipu_region *region, uint64_t *slot);
 /* Begins the visit, and returns the counters of the call path. */
-uint64_t *quipu_enter_missed(struct quipu_region *region, struct quipu_link **slot, struct quipu_visit *visit);
+uint64_t *quipu_enter_missed(struct quipu_region *region, uint64_t *slot, struct quipu_visit *visit);
 void quipu_exit_missed(struct quipu_visit *visit);
 /* Ends a visit when an exception leaves it. */
 void quipu_exit_visit(struct quipu_visit *visit);

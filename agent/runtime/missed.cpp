@@ -31,23 +31,25 @@ __attribute__((visibility("hidden"))) void quipu_find_vectors(void) {
     quipu_vector_bytes = (bytes + 63) & ~uint64_t{63};
 }
 
-struct quipu_link *quipu_count_known(struct quipu_region *region, struct quipu_link **slot) {
+uint64_t quipu_count_known(struct quipu_region *region, uint64_t *slot) {
     struct quipu_link *link = quipu_current == NULL ? NULL : quipu_known_link(quipu_current, region);
-    if (link != NULL && slot != NULL)
-        *slot = link;
-    else if (link != NULL)
+    if (link == NULL)
+        return 0;
+    if (slot != NULL)
+        *slot = quipu_place(link, slot);
+    else
         quipu_note_quick(quipu_current, region, link);
-    return link;
+    return quipu_place(link, slot);
 }
 
-uint64_t **quipu_enter_known(struct quipu_region *region, struct quipu_link **slot, struct quipu_visit *visit) {
+uint64_t **quipu_enter_known(struct quipu_region *region, uint64_t *slot, struct quipu_visit *visit) {
     struct quipu_thread *thread = quipu_current;
     struct quipu_link *link = thread == NULL ? NULL : quipu_known_link(thread, region);
     if (link == NULL)
         return NULL;
     if (quipu_needs_no_clock(thread, link)) {
         if (slot != NULL)
-            *slot = link;
+            *slot = quipu_place(link, slot);
         else
             quipu_note_quick(thread, region, link);
         quipu_follow(thread, link, visit);

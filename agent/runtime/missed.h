@@ -26,18 +26,30 @@ static inline void quipu_follow(struct quipu_thread *thread, const struct quipu_
     __atomic_store_n(&thread->here, link->to, __ATOMIC_RELAXED);
 }
 
+/* Returns the content of a slot that refers to a link (inlined.h); the address of the link if `slot` is NULL. */
+static inline uint64_t quipu_place(const struct quipu_link *link, const uint64_t *slot) {
+    uint64_t thread_pointer = 0;
+#if defined(__x86_64__)
+    if (slot != NULL)
+        __asm__("mov %%fs:0, %0" : "=r"(thread_pointer));
+#else
+    (void)slot; /* always NULL */
+#endif
+    return (uint64_t)link - thread_pointer;
+}
+
 extern "C" {
 /* The functions with `known` in their name return 0 and change nothing if they do not handle the case, for example
- * because the table of the thread does not contain the link. quipu_count_known returns the link. */
-struct quipu_link *quipu_count_known(struct quipu_region *region, struct quipu_link **slot);
+ * because the table of the thread does not contain the link. quipu_count_known returns the place of the link. */
+uint64_t quipu_count_known(struct quipu_region *region, uint64_t *slot);
 /* Begins the visit. Returns the place that contains the address of its counters. */
-uint64_t **quipu_enter_known(struct quipu_region *region, struct quipu_link **slot, struct quipu_visit *visit);
+uint64_t **quipu_enter_known(struct quipu_region *region, uint64_t *slot, struct quipu_visit *visit);
 /* Returns 1 if the visit has ended now, else 0. */
 uint64_t quipu_exit_known(const struct quipu_visit *visit);
 /* Like quipu_enter_known, in all cases; never NULL. */
-uint64_t **quipu_enter_slowly(struct quipu_region *region, struct quipu_link **slot, struct quipu_visit *visit);
-/* Returns the link with the `visits` and `counters` of the visit; never NULL. */
-struct quipu_link *quipu_count_slowly(struct quipu_region *region, struct quipu_link **slot);
+uint64_t **quipu_enter_slowly(struct quipu_region *region, uint64_t *slot, struct quipu_visit *visit);
+/* Like quipu_count_known, in all cases; never 0. */
+uint64_t quipu_count_slowly(struct quipu_region *region, uint64_t *slot);
 }
 
 #endif

@@ -132,7 +132,7 @@ struct quipu_frame *quipu_enter(struct quipu_region *region) {
     return quipu_push_link(thread, link);
 }
 
-uint64_t **quipu_enter_slowly(struct quipu_region *region, struct quipu_link **slot, struct quipu_visit *visit) {
+uint64_t **quipu_enter_slowly(struct quipu_region *region, uint64_t *slot, struct quipu_visit *visit) {
     quipu_thread *thread = this_thread();
     const Link *link = thread && !ranks && !by_effort ? follow(thread, region) : nullptr;
     if (!thread || (link && !link->folded && quipu_needs_no_clock(thread, link)))
@@ -235,24 +235,25 @@ uint64_t *quipu_count(struct quipu_region *region) {
     return link->counters;
 }
 
-struct quipu_link *quipu_count_slowly(struct quipu_region *region, struct quipu_link **slot) {
+uint64_t quipu_count_slowly(struct quipu_region *region, uint64_t *slot) {
     quipu_thread *thread = this_thread();
     Link *link = thread ? follow(thread, region) : nullptr;
     if (__builtin_expect(!link || link->folded, 0)) {
-        Link *known = thread ? nullptr : quipu_count_known(region, slot); /* this_thread() may make the thread idle */
+        const uint64_t known =
+            thread ? 0 : quipu_count_known(region, slot); /* this_thread() may make the thread idle */
         if (known)
             return known;
         without_link.counters = link ? count_folded(thread, link) : idle_frame()->counters;
         without_link.visits = &visits_of_nobody;
-        return &without_link;
+        return quipu_place(&without_link, slot);
     }
     if (__builtin_expect(by_effort, 0))
         note_visit(thread, link);
     else if (slot && !ranks)
-        *slot = link;
+        *slot = quipu_place(link, slot);
     else if (!ranks)
         quipu_note_quick(thread, region, link);
-    return link;
+    return quipu_place(link, slot);
 }
 
 void quipu_unwind(struct quipu_frame *frame) {
