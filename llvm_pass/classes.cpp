@@ -10,8 +10,6 @@
 #include "llvm/IR/Instructions.h"
 #include "llvm/Support/Path.h"
 
-#include <map>
-
 using namespace llvm;
 
 namespace quipu {
@@ -219,28 +217,28 @@ static std::string pathOf(const DISubprogram &Function) {
     return Path.str().str();
 }
 
-void writeClasses(json::OStream &Json, ArrayRef<CountClass> Classes, unsigned Scope, unsigned Shift) {
-    MapVector<const DISubprogram *, StringRef> Functions; // with the readable name
-    DenseMap<int, unsigned> Number;                       // numbers of the classes of this scope
-    for (const CountClass &C : Classes) {
-        if (C.Scope != Scope)
-            continue;
-        Number[static_cast<int>(&C - Classes.begin())] = Number.size();
-        for (const PlaceEffort &P : C.Places)
-            Functions.insert({P.Function, P.Display});
+unsigned PlaceFunctions::numberOf(const PlaceEffort &Place) {
+    auto [Entry, Fresh] = Number.try_emplace({Place.Function, Place.Display}, Written.size());
+    if (Fresh) {
+        const StringRef Name = Place.Function ? linkerName(*Place.Function) : "";
+        const bool Known = Place.Function && Place.Display == readableName(Name);
+        raw_string_ostream Stream(Written.emplace_back());
+        json::OStream Json(Stream);
+        Json.array([&] {
+            Json.value(Known ? "" : json::fixUTF8(Place.Display));
+            Json.value(json::fixUTF8(Name));
+            Json.value(Place.Function ? json::fixUTF8(pathOf(*Place.Function)) : "");
+        });
     }
-    Json.attributeArray("functions", [&] {
-        for (const auto &[Function, Display] : Functions)
-            Json.array([&, &Function = Function, &Display = Display] {
-                const bool Known = Function && Display == readableName(linkerName(*Function));
-                Json.value(Known ? "" : json::fixUTF8(Display));
-                Json.value(Function ? json::fixUTF8(linkerName(*Function)) : "");
-                Json.value(Function ? json::fixUTF8(pathOf(*Function)) : "");
-            });
-    });
-    auto NumberOf = [&](const DISubprogram *Function) {
-        return static_cast<int64_t>(std::distance(Functions.begin(), Functions.find(Function)));
-    };
+    return Entry->second;
+}
+
+void writeClasses(json::OStream &Json, ArrayRef<CountClass> Classes, unsigned Scope, unsigned Shift,
+                  PlaceFunctions &Functions) {
+    DenseMap<int, unsigned> Number; // numbers of the classes of this scope
+    for (const CountClass &C : Classes)
+        if (C.Scope == Scope)
+            Number[static_cast<int>(&C - Classes.begin())] = Number.size();
     Json.attributeArray("classes", [&] {
         for (const CountClass &C : Classes) {
             if (C.Scope != Scope)
@@ -262,7 +260,7 @@ void writeClasses(json::OStream &Json, ArrayRef<CountClass> Classes, unsigned Sc
                 Json.array([&] {
                     for (const PlaceEffort &P : C.Places) {
                         Json.array([&] {
-                            Json.value(NumberOf(P.Function));
+                            Json.value(Functions.numberOf(P));
                             Json.value(P.Line);
                             size_t Last = P.Code.size();
                             while (Last > 0 && P.Code[Last - 1] == 0)

@@ -11,8 +11,10 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -91,9 +93,22 @@ class ClassTable {
     std::vector<CountClass> All;
 };
 
-/// Writes the members "functions" and "classes" of a line of facts: the classes of a scope. Row numbers are increased
-/// by `Shift`.
-void writeClasses(llvm::json::OStream &Json, llvm::ArrayRef<CountClass> Classes, unsigned Scope, unsigned Shift);
+/// The functions of all places of a module, each with readable name, linker name and file. Places refer to them by
+/// number.
+class PlaceFunctions {
+  public:
+    unsigned numberOf(const PlaceEffort &Place);
+    /// Returns the member "functions" of the first line of facts, as JSON.
+    std::string member() const { return "\"functions\":[" + llvm::join(Written, ",") + "]"; }
+
+  private:
+    std::map<std::pair<const llvm::DISubprogram *, std::string>, unsigned> Number;
+    std::vector<std::string> Written; ///< JSON
+};
+
+/// Writes the member "classes" of a line of facts: the classes of a scope. Row numbers are increased by `Shift`.
+void writeClasses(llvm::json::OStream &Json, llvm::ArrayRef<CountClass> Classes, unsigned Scope, unsigned Shift,
+                  PlaceFunctions &Functions);
 
 } // namespace quipu
 

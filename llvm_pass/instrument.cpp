@@ -440,6 +440,7 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
     SmallPtrSet<const Function *, 32> Copies;
     std::vector<Decision> Decisions;
     std::vector<std::vector<std::string>> Lines(Functions.size());
+    PlaceFunctions Places;
     for (auto [F, CallsItself] : calleesFirst(M)) {
         auto Found = Index.find(F); // NOLINT(llvm-qualified-auto): a pointer in some LLVMs only
         if (Found == Index.end())
@@ -471,7 +472,7 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
                                         (Hook == QUIPU_LEFT_OUT || Shown(Selves[I])));
         if (std::optional<Decision> Entry = Instrumenter.decision())
             Decisions.push_back(*Entry);
-        addFacts(Lines[I], Facts, Hook == QUIPU_HOOKED, Within[I]);
+        addFacts(Lines[I], Facts, Hook == QUIPU_HOOKED, Within[I], Places);
         FAM.invalidate(Made ? *Made->Counted : *F, PreservedAnalyses::none());
         if (Made)
             Carries.try_emplace(Plain, std::move(*Made));
@@ -491,6 +492,8 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
     std::vector<std::string> AllLines;
     for (std::vector<std::string> &Of : Lines)
         std::move(Of.begin(), Of.end(), std::back_inserter(AllLines));
+    if (!AllLines.empty())
+        AllLines.front().insert(1, Places.member() + ",");
     keepLines(M, AllLines);
     Into.emit();
     emitCheck(M, RT.Program);

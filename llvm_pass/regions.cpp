@@ -252,7 +252,8 @@ static std::string jsonLine(function_ref<void(json::OStream &)> Write) {
     return Line;
 }
 
-void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Hook, const Scopes &Within) {
+void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Hook, const Scopes &Within,
+              PlaceFunctions &Places) {
     Lines.push_back(jsonLine([&](json::OStream &Json) {
         writeIdentity(Json, Facts);
         Json.attribute("blocks", static_cast<int64_t>(Facts.Blocks));
@@ -265,7 +266,7 @@ void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Ho
         Json.attribute("indirect_calls", static_cast<int64_t>(Facts.IndirectCalls));
         if (!Facts.Classes.empty()) {
             Json.attribute("counters", Facts.Counters[0]);
-            writeClasses(Json, Facts.Classes, 0, 0);
+            writeClasses(Json, Facts.Classes, 0, 0, Places);
         }
     }));
     for (unsigned Scope = 1; !Facts.Classes.empty() && Scope < Within.scopes().size(); Scope++)
@@ -275,7 +276,7 @@ void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Ho
             // Row 0 of a scope is the visits of the scope. The rows of the function follow, so their numbers increase
             // by 1.
             Json.attribute("counters", Facts.Counters[Scope]);
-            writeClasses(Json, Facts.Classes, Scope, 1);
+            writeClasses(Json, Facts.Classes, Scope, 1, Places);
         }));
 }
 

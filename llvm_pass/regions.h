@@ -77,8 +77,9 @@ Descriptors createDescriptors(llvm::Function &F, const RegionFacts &Self, quipu_
                               llvm::ArrayRef<ScopedWork> Weights, llvm::ArrayRef<int64_t> Additions, Details &Into);
 
 /// Adds lines of JSON for the section .quipu.facts: one for a function, and one for each scope with work in the
-/// function.
-void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Hook, const Scopes &Within);
+/// function. Places: gets the functions of the places.
+void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Hook, const Scopes &Within,
+              PlaceFunctions &Places);
 
 } // namespace quipu
 

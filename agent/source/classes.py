@@ -4,7 +4,7 @@
 A count class is a set of basic blocks of a function that are executed equally often, such as the body of a loop
 (llvm_pass/classes.h). The number of its executions is the sum of share × count[row] over its terms: count[0] is the
 visits of the function, count[i] its counter i. A place is a source line with code of the class. It has the effort of
-one execution, one number per effort metric.
+one execution, one number per effort metric. The first entry of an object file contains the functions of all its places.
 """
 
 from __future__ import annotations
@@ -88,9 +88,24 @@ class _Entry(msgspec.Struct, frozen=True):
     file: str = ""
     line: Count = 0
     counters: Annotated[int, msgspec.Meta(ge=0, le=_MOST_COUNTERS + 1)] = 0
-    functions: msgspec.Raw = msgspec.Raw(b"[]")
+    functions: msgspec.Raw = msgspec.Raw()
     classes: msgspec.Raw = msgspec.Raw()
     inlined: bool = False
+
+
+_Functions = list[tuple[str, str, str]]
+
+
+class _Places:
+    """The functions of the places of an object file. stored: JSON."""
+
+    def __init__(self, stored: msgspec.Raw) -> None:
+        self._stored = stored
+
+    @cached_property
+    def functions(self) -> _Functions:
+        """Return readable name (empty: like the linker name), linker name and file of each function."""
+        return msgspec.json.decode(self._stored, type=_Functions)
 
 
 @dataclass(frozen=True)
@@ -100,11 +115,12 @@ class _Described:
     path: Path
     number: int
     entry: _Entry
+    places: _Places
 
     @cached_property
     def function(self) -> CountedFunction:
         """Return the decoded classes. Raises FormatError if they are damaged."""
-        return _function(self.path, self.number, self.entry)
+        return _function(self.path, self.number, self.entry, self.places)
 
 
 def counted_functions(path: Path) -> Mapping[RegionKey, Sequence[_Described]]:
@@ -115,9 +131,12 @@ def counted_functions(path: Path) -> Mapping[RegionKey, Sequence[_Described]]:
     """
     found: dict[RegionKey, list[_Described]] = {}
     text = section(path)
+    places = _Places(msgspec.Raw(b"[]"))
     for number, entry in entries(path, text if b'"classes"' in text else b"", _Entry):
+        if bytes(entry.functions):
+            places = _Places(entry.functions)
         if bytes(entry.classes):
-            found.setdefault((entry.name, entry.file, entry.line), []).append(_Described(path, number, entry))
+            found.setdefault((entry.name, entry.file, entry.line), []).append(_Described(path, number, entry, places))
     return found
 
 
@@ -126,15 +145,14 @@ def _counted_functions(path: Path, version: tuple[int, ...]) -> Mapping[RegionKe
     return counted_functions(path)
 
 
-_Functions = list[tuple[str, str, str]]
 _Class = tuple[int, Count, list[int], list[str], list[Annotated[list[int], msgspec.Meta(min_length=2)]]]
 
 
-def _function(path: Path, number: int, entry: _Entry) -> CountedFunction:
+def _function(path: Path, number: int, entry: _Entry, places: _Places) -> CountedFunction:
     if entry.counters > _MOST_COUNTERS + entry.inlined:  # an inlined function has one more: the visits of its owner
         raise damaged(path, number)
     try:
-        functions = msgspec.json.decode(entry.functions, type=_Functions)
+        functions = places.functions
         members = msgspec.json.decode(entry.classes, type=list[_Class])
         terms = [
             (index, *pair)

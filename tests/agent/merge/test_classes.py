@@ -277,6 +277,20 @@ def test_damaged_classes_name_their_entry(tmp_path: Path, changes: dict[str, Any
     assert "section .quipu.facts, entry 2, is damaged" in problem
 
 
+def test_entries_share_the_functions_of_places(tmp_path: Path) -> None:
+    """The first entry of each object file contains them."""
+    entries = [
+        function("f", 0, line("f", 5, [0, *row(1)]), line("g", 8)),
+        function("g", 0, functions=None, classes=[[-1, 0, [0, 1], [], [[1, 9, *row(1)]]]]),
+        function("h", 0, line("h", 3, [0, *row(1)])),
+        function("k", 0, functions=None, classes=[[-1, 0, [0, 1], [], [[0, 4, *row(1)]]]]),
+    ]
+    found = counted_functions(build(tmp_path, "\n".join(entries).replace('"functions": null, ', "") + "\n"))
+    lines = {name: described[0].function.lines for (name, _, _), described in found.items()}
+    assert lines["g"] == (SourceLine("g()", "g", "/src/a.c", 9),)
+    assert lines["k"] == (SourceLine("h()", "h", "/src/a.c", 4),)
+
+
 def test_libraries_are_asked_as_well(tmp_path: Path, program: Path) -> None:
     programs = SourcePrograms()
     attributes = {"program": "/bin/true", f"library:{program}": "", "library:relative.so": ""}
