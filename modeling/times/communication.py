@@ -26,15 +26,14 @@ from ..experiment import CallTree
 from ..priors.communication import bytes_of, scale_values
 from ..priors.requests import requested_bytes
 from ..priors.table import ANY_DATA, Scale, row_of
-from .rates import NOISES, Floats, medians
+from .rates import Floats, medians
 
-_NOISES = (*NOISES[2:], 1.0)
-# Prior medians of the coefficients: seconds per call, seconds per step, seconds per byte, share of the computation.
-# _DEVIATION: prior standard deviation of the natural logarithm of each coefficient.
+_NOISE = 0.12  # relative error of one measurement
+# Prior medians of the coefficients: seconds per call, seconds per step of a call, seconds per byte, share of the
+# computation. _DEVIATION: prior standard deviation of the logarithm of each.
 _USUAL = (2e-7, 1e-6, 2e-10, 0.004)
 _DEVIATION = 2.5
-_LACK_OF_FIT = 0.1  # relative error that all repetitions of a configuration share
-_DRIFT = 0.5  # further standard deviation of ln time at twice the measured computation, or at twice the measured ranks
+_DRIFT = 0.5  # standard deviation of ln time at twice the measured computation, or twice the measured ranks
 _UNITS, _SCALES = ("µs · calls", "µs · steps", "ns · bytes", "% · computation"), (1e6, 1e6, 1e9, 100.0)
 _NOTICEABLE = 0.05  # `Transfer.text` omits parts below this share of the time of the call path
 _ROUNDS, _LONGEST_STEP, _SETTLED = 30, 1.0, 1e-3
@@ -42,15 +41,13 @@ _ROUNDS, _LONGEST_STEP, _SETTLED = 30, 1.0, 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """The posterior of the coefficients of a call path, for one noise level.
+    """The posterior of the coefficients of a call path.
 
-    - ln_weight: natural logarithm of the evidence, without normalization.
-    - logs: natural logarithms of the coefficients, shape (4,). covariance: their covariance, shape (4, 4).
-    - largest: calls, steps, bytes and computation at the configuration with most computation, shape (4,).
+    - logs, covariance: logarithms of the coefficients, (4,) and (4, 4).
+    - largest: amounts at the configuration with most computation, (4,).
     - ranks: largest measured number of ranks.
     """
 
-    ln_weight: float
     logs: Floats
     covariance: Floats
     largest: Floats
@@ -66,7 +63,7 @@ class Transfer:
         computed = float(self.largest[3])
         drift = math.log2(max(ranks / self.ranks, 1.0))
         drift += math.log2(max(float(amounts[3]) / computed, 1.0)) if computed > 0 else 0.0
-        variance = float(shares @ self.covariance @ shares) + _LACK_OF_FIT**2 + _DRIFT**2 * drift
+        variance = float(shares @ self.covariance @ shares) + _DRIFT**2 * drift
         return math.log(float(parts.sum())), math.sqrt(variance)
 
     @property
@@ -79,8 +76,8 @@ class Transfer:
         return " + ".join(f"{value:.3g} {unit}" for value, unit, noticeable in rows if noticeable)
 
 
-def transfers(times: Floats, amounts: Floats, ranks: Floats) -> list[Transfer]:
-    """Return the posteriors of the coefficients of a call path, one for each noise level.
+def transfer(times: Floats, amounts: Floats, ranks: Floats) -> Transfer | None:
+    """Return the maximum of the posterior of the coefficients (Gauss-Newton method); None without times.
 
     The result is empty if no configuration has both a time and an amount above 0.
 
@@ -91,18 +88,9 @@ def transfers(times: Floats, amounts: Floats, ranks: Floats) -> list[Transfer]:
     there, middle, repeated = medians(times)
     known = amounts[there].any(axis=1)
     if not known.any():
-        return []
-    measured, amounts, most = np.log(middle[known]), amounts[there][known], float(ranks[there][known].max())
-    return [_fitted(measured, amounts, noise**2 * repeated[known], most) for noise in _NOISES]
-
-
-def _fitted(measured: Floats, amounts: Floats, variance: Floats, ranks: float) -> Transfer:
-    """Return the posterior around its maximum, which the Gauss-Newton method finds.
-
-    measured: ln seconds, shape (configurations,). variance: the variance of `measured`, same shape.
-    """
+        return None
+    measured, amounts, variance = np.log(middle[known]), amounts[there][known], _NOISE**2 * repeated[known]
     usual, precision = np.log(_USUAL), np.eye(len(_USUAL)) / _DEVIATION**2
-    variance = variance + _LACK_OF_FIT**2
     logs = usual
     for _ in range(_ROUNDS):
         parts = np.exp(logs) * amounts
@@ -114,10 +102,8 @@ def _fitted(measured: Floats, amounts: Floats, variance: Floats, ranks: float) -
         logs = logs + step
         if np.abs(step).max() < _SETTLED:
             break
-    missed = measured - np.log((np.exp(logs) * amounts).sum(axis=1))
-    misfit = (missed**2 / variance).sum() + np.log(variance).sum() + (logs - usual) @ precision @ (logs - usual)
-    weight = -0.5 * float(misfit + np.linalg.slogdet(curvature)[1])
-    return Transfer(weight, logs, np.asarray(np.linalg.inv(curvature)), amounts[amounts[:, 3].argmax()], ranks)
+    largest = amounts[amounts[:, 3].argmax()]
+    return Transfer(logs, np.asarray(np.linalg.inv(curvature)), largest, float(ranks[there][known].max()))
 
 
 def table_amounts(tree: CallTree, counts: Mapping[str, Floats], paths: Sequence[int]) -> dict[int, Floats]:
