@@ -42,12 +42,12 @@ def format_json(experiment: Experiment, inclusive: bool = False) -> Written:
 def format_json_lines(experiment: Experiment, inclusive: bool = False) -> Written:
     """Return an experiment as Extra-P JSON Lines, one measurement per line. Content and errors as in `format_json`."""
     table = _Table(experiment, inclusive)
-    lines = []
+    lines: list[str] = []
     for callpath, metric, values in table.rows():
         for point, single in zip(table.points, values, strict=True):
             params = dict(zip(experiment.parameters, point, strict=True))
-            mark = {} if lines else {"exporter": "quipu"}
-            lines.append(json.dumps({**mark, "params": params, "callpath": callpath, "metric": metric, "value": single}))
+            record = {"params": params, "callpath": callpath, "metric": metric, "value": single}
+            lines.append(json.dumps(record if lines else {"exporter": "quipu", **record}))
     return Written("\n".join(lines) + "\n", table.left_out())
 
 
