@@ -2,8 +2,8 @@
 """Find call paths whose time grows faster than their effort, the cause, and the loss at a larger scale.
 
 If the time of a call path follows its effort, its time per unit of effort is the same at every configuration. The
-slowdown of a call path is r = time / expected time. The expected time follows the effort (computation), or is the
-expected run time of the MPI operation (priors/table.py).
+slowdown of a call path with a prior is r = time / expected time. The expected time is a rate × the effort
+(computation), or the expected run time of the MPI operation (communication; priors/table.py).
 
 The slowdown along a parameter x is fitted by r = a + b·g(x). A line consists of points that differ only in x. Each line
 has separate coefficients a and b. All lines share one slowly growing function g. The cause of a significant slowdown is
