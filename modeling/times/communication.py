@@ -4,7 +4,7 @@
     time = o · calls + alpha · steps · calls + beta · bytes + omega · computation        (with relative noise)
 
 - calls: number of calls of the MPI operation.
-- steps: number of consecutive messages in one call. Source: Table I (de Morais et al.; Hockney 1994 for messages).
+- steps: number of latencies in one call. Source: Table I (de Morais et al.; Hockney 1994 for messages).
 - bytes: number of transferred bytes, also from Table I.
 - computation: computation time of the program (seconds) × (1 - 1 / ranks). Ranks wait for each other because their
   computation differs, so waiting is modeled as a share of the computation.
@@ -82,7 +82,7 @@ def transfer(times: Floats, amounts: Floats, ranks: Floats) -> Transfer | None:
     The result is empty if no configuration has both a time and an amount above 0.
 
     - times: seconds, shape (configurations, repetitions); NaN where not measured.
-    - amounts: calls, steps, bytes and seconds of computation, shape (configurations, 4).
+    - amounts: calls, steps of all calls, bytes, and seconds of computation, shape (configurations, 4).
     - ranks: number of ranks, shape (configurations,).
     """
     there, middle, repeated = medians(times)
@@ -107,7 +107,7 @@ def transfer(times: Floats, amounts: Floats, ranks: Floats) -> Transfer | None:
 
 
 def table_amounts(tree: CallTree, counts: Mapping[str, Floats], paths: Sequence[int]) -> dict[int, Floats]:
-    """Return the calls, steps and bytes of MPI call paths at C points by Table I, shape (3, C) for each call path.
+    """Return the calls, steps of all calls, and bytes of MPI call paths at C points by Table I: (3, C) per call path.
 
     counts: `visits`, `bytes_sent`, `bytes_received` and `comm_size` of all N call paths, each of shape (N, C). A
     message takes one step; with one process it takes none.
