@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kill runs at random moments, and check that every run merges without missing values.
+"""Kill runs at random moments, and check that every run merges and lacks at most its last second.
 
     make bench-kills
 
-1. SIGKILL ends all ranks of a run (tests/mpi/killing.py) between 0 and 2 s after the work began. Half of the runs work
-   without a pause, the other half stays in one function. Both halves run with and without a node agent.
-2. SIGKILL or SIGTERM ends `quipu refine` after random times. The command is repeated until it succeeds.
+1. SIGKILL ends all ranks of a run (tests/mpi/killing.py) between 0 and 2 s after the work began. Half of the runs
+   execute MPI operations without a pause. The others execute one operation, and then stay in a function without events.
+   Half of each kind run with a node agent.
+2. SIGKILL or SIGTERM ends `quipu refine` after random times. The command is repeated until it succeeds, or fails for
+   another reason.
 
 The last line is one JSON object:
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build and run generated functions for the evaluation of priors. Existing measurements are not repeated.
+"""Build and run generated functions, and load their measurements, for the evaluation of priors.
+
+Measurements that exist are not made again.
 
 Computation is measured in one process, which does the work of one of p ranks; all ranks have equal work. Communication
 is simulated by SimGrid SMPI with p ranks, without computation.
@@ -48,10 +50,10 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Plan:
-    """The measurements: functions of a seed at points P(p, n), and at the test point.
+    """What is measured: `functions` generated functions at points (p, n), and at the test point.
 
-    part: number of functions that are simulated in one run at the test point, whose thousands of ranks need memory and
-    time.
+    seed: of the generator. most_steps: largest number of steps of one function in the largest run. part: number of
+    functions in one simulated run at the test point. All functions in one run would need too much memory and time.
     """
 
     functions: int
@@ -80,10 +82,10 @@ QUICK = Plan(18, 2025, (8, 16, 32, 64, 128), (8000, 16000, 24000, 32000, 40000),
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """One kind of effort, computation or communication, of F functions.
+    """The measurements of computation or of communication, for F call paths.
 
-    experiment: one call path per function, with its effort, and time of R repetitions; far: (F,) time at the test
-    point; truth: leading exponents by parameter; test: the test point.
+    A call path is a function, or an MPI operation that a function calls. experiment: effort of each call path, and time
+    of R repetitions; far: (F,) time at the test point; truth: leading exponents by parameter; test: the test point.
     """
 
     kind: str
@@ -131,7 +133,7 @@ def build(plan: Plan, folder: Path) -> tuple[Path, Path]:
 
 
 def measure(plan: Plan, folder: Path, only: str = "") -> None:
-    """Run missing measurements: every point, and the test point, whose runs are in separate folders.
+    """Run the measurements that are missing: at `plan.points` in the folder `runs`, at the test point in others.
 
     only: "native" or "simulated", to measure one part (both can be measured at the same time on two machines).
     """
@@ -221,7 +223,7 @@ def _times_at_test(folder: Path, paths: list[tuple[str, ...]], parts: list[str])
 
 
 def _rows(experiment: Experiment) -> dict[tuple[str, ...], int]:
-    """Return the call paths by the names of their last one and of their last two regions."""
+    """Return the numbers of call paths, by the name of the last region and by the names of the last two."""
     found: dict[tuple[str, ...], int] = {}
     for node in range(len(experiment.tree)):
         names = [experiment.tree.name(i).split("(")[0] for i in experiment.tree.ancestry(node)]
