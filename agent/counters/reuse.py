@@ -3,8 +3,8 @@
 
 The reuse distance of an access is the number of other bytes used since the last access to its cache line. The access
 misses a cache with least-recently-used replacement if this distance is larger than the cache (Mattson et al. 1970). The
-number of misses as a function of the cache size is therefore the distribution of the reuse distance. Models use this
-distribution to predict misses at other problem sizes (modeling/kernels/reuse.py).
+misses of caches of many sizes therefore give the distribution of the reuse distance. Models use this distribution to
+predict misses at other problem sizes (modeling/kernels/reuse.py).
 
 Every run simulates two caches. The last cache only sees the accesses that miss the first cache. Some runs also simulate
 the stream prefetcher of valgrind. The misses of their last cache are those that such a prefetcher does not avoid.

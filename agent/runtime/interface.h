@@ -14,8 +14,8 @@
 #define QUIPU_CONSTEXPR
 #endif
 
-/* Raise this number when a meaning changes without a change of the layout. A changed layout changes the number
- * automatically. */
+/* Raise this revision when a meaning or a member changes, but no value in `facts` below. A changed value in `facts`
+ * changes the number of the interface without it. */
 enum { QUIPU_INTERFACE_REVISION = 9 };
 
 static inline QUIPU_CONSTEXPR uint32_t quipu_interface(void) {
@@ -63,7 +63,7 @@ static inline QUIPU_CONSTEXPR uint32_t quipu_interface(void) {
         offsetof(struct quipu_thread, top),
         offsetof(struct quipu_thread, table),
     };
-    /* FNV-1a over the facts and the names of the metrics */
+    /* FNV-1a over the facts, and the names and units of the metrics */
     uint64_t hash = 14695981039346656037u;
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         hash = (hash ^ facts[i]) * 1099511628211u;
@@ -76,7 +76,8 @@ static inline QUIPU_CONSTEXPR uint32_t quipu_interface(void) {
     return (uint32_t)((hash ^ hash >> 32) & 0xffffffffu);
 }
 
-/* For libraries that the pass did not compile. `module` is static, and names a source. */
+/* A library that the pass did not compile calls this first. `module` must be static. Its `source` is the name of the
+ * library in messages. */
 static inline void quipu_check_library(struct quipu_module *module) {
     module->interface = quipu_interface();
     quipu_check(module);

@@ -30,9 +30,10 @@ SIZES = np.array(sorted(MISSES), dtype=float)
 _STEPS = 5  # intervals of distances between two cache sizes
 _LINE = 64  # bytes, as simulated (agent/counters/reuse.py)
 # Valgrind's prefetcher follows 8 streams and needs a few lines of each page. For loops over several arrays in order it
-# therefore reports up to this part of the misses as out of order. Accesses that the pass found in order do not count.
+# therefore reports up to this part of the misses as out of order. The correction is for call paths where the compiler
+# pass found no accesses in order.
 _SEEMING = 0.5
-_MANY = 0.05  # least part of the misses of the smallest cache from which the order of misses is estimated
+_MANY = 0.05  # the order of misses is taken from caches with at least this part of the misses at 64 KiB
 # Exponents of distances in the problem size: a table, a line of a cube, a row of a matrix, a plane, an array (Ding and
 # Zhong 2003, "Predicting whole-program locality through reuse distance analysis").
 _POWERS = (0.0, 1 / 3, 1 / 2, 2 / 3, 1.0)
@@ -76,10 +77,10 @@ class Reuse:
     scattered: FloatArray
 
     def seconds(self, costs: Costs, at: int, scale: FloatArray) -> float:
-        """Return T_mem of configuration `at` with all distances multiplied by `scale`, in seconds.
+        """Return the memory time T_mem of configuration `at` with distances multiplied by `scale`, in seconds.
 
-        scale: shape (S,), for the distances beyond each size. Distances beyond the largest size are first accesses of a
-        line and do not change.
+        scale: shape (S,), the factor of the distances between each size and the next one. The last factor is not used,
+        because accesses beyond the largest size are taken as first accesses of a line.
         """
         misses, scattered = self.misses[:, at], self.scattered[:, at]
         far = np.append(SIZES[1:], np.inf)
@@ -100,10 +101,10 @@ class Reuse:
         return Reuse(self.accesses[use], self.misses[:, use], self.scattered[:, use])
 
     def exponents(self, amounts: FloatArray, at: int) -> FloatArray:
-        """Return the exponents from `_POWERS` with which the distances beyond each size grow in D / P, shape (S,).
+        """Return the exponents from `_POWERS` with which the distances from each size to the next grow, shape (S,).
 
-        An exponent is 1 if no other configuration determines it. amounts: amounts of work D / P, shape (C,). at: the
-        configuration of the accesses.
+        They grow with the work of a process (`Variables.amount`). An exponent is 1 if no other configuration determines
+        it. amounts: of work, shape (C,). at: the configuration of the accesses.
         """
         ratios = self.misses / np.where(self.accesses > 0, self.accesses, 1.0)
         own = ratios[:, at]
@@ -128,7 +129,8 @@ def reuse_of(found: Mapping[str, FloatArray]) -> Reuse | None:
     """Return the counted reuse; None if it was not counted. found: counts by metric, shape (C,) each.
 
     Accesses in order reach at most `bytes_in_order` / 64 lines. The other misses are out of order if valgrind's
-    prefetcher did not predict them. Without `bytes_in_order` the prefetcher alone decides.
+    prefetcher did not predict them. Without `bytes_in_order`, only the prefetcher decides. Its part of misses out of
+    order is then reduced, because it reports up to `_SEEMING` of the misses of ordered loops as out of order.
     """
     if "accesses" not in found or not found["accesses"].any():
         return None
@@ -161,7 +163,11 @@ def _interpolated(known: FloatArray, part: FloatArray, misses: FloatArray) -> Fl
 
 @dataclass(frozen=True)
 class ReuseTime:
-    """T_mem at any amount of work. growth: growth of accesses. amounts: (C,); powers: of each configuration, (C, S)."""
+    """The memory time T_mem at any amount of work.
+
+    growth: the number of accesses at any point. amounts: (C,), of work of a process. powers: (C, S), exponents of the
+    distances (`Reuse.exponents`).
+    """
 
     reuse: Reuse
     costs: Costs
@@ -173,8 +179,8 @@ class ReuseTime:
     def at(self, point: Mapping[str, float]) -> tuple[Prediction, Prediction]:
         """Return T_mem at a point, per rank in seconds, in two parts, from the nearest configuration.
 
-        The first part is T_mem with the distances of this configuration, the second part the addition by longer
-        distances.
+        The first part is T_mem with distances that are not longer than those of this configuration. The second part is
+        the time that longer distances add.
         """
         amount = self.variables.amount(point)
         near = int(np.argmin(np.abs(np.log(self.amounts / amount)) - 1e-9 * np.log(self.amounts)))

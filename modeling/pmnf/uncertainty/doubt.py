@@ -83,7 +83,7 @@ def far_off(model: Model) -> Model:
 def split_notes(others: Callable[[int], list[Alternative]], shares: FloatArray, far: FloatArray) -> Notes:
     """Return for each model a note on the most likely hypothesis with a clearly different prediction.
 
-    The note () is empty if no hypothesis with a different prediction has SPLIT_LEAST of the weight of the model.
+    There is a note only if such a hypothesis has at least SPLIT_LEAST times the weight of the model.
     others: returns the other hypotheses of a call path; shares: (N, P) posterior weights, the model first; far: (N, P)
     predictions of these hypotheses one step beyond the measured values.
     """
