@@ -29,11 +29,11 @@ from ..priors.table import ANY_DATA, Scale, row_of
 from .rates import Floats, medians
 
 _NOISE = 0.12  # relative error of one measurement
-# Prior medians of the coefficients: seconds per call, seconds per step of a call, seconds per byte, share of the
-# computation. _DEVIATION: prior standard deviation of the logarithm of each.
+# Prior medians of the coefficients: seconds per call, seconds per step, seconds per byte, share of the computation.
+# _DEVIATION: prior standard deviation of the natural logarithm of each coefficient.
 _USUAL = (2e-7, 1e-6, 2e-10, 0.004)
 _DEVIATION = 2.5
-_DRIFT = 0.5  # standard deviation of ln time at twice the measured computation, or twice the measured ranks
+_DRIFT = 0.5  # further standard deviation of ln time at twice the measured computation, or at twice the measured ranks
 _UNITS, _SCALES = ("µs · calls", "µs · steps", "ns · bytes", "% · computation"), (1e6, 1e6, 1e9, 100.0)
 _NOTICEABLE = 0.05  # `Transfer.text` omits parts below this share of the time of the call path
 _ROUNDS, _LONGEST_STEP, _SETTLED = 30, 1.0, 1e-3
@@ -43,8 +43,8 @@ _ROUNDS, _LONGEST_STEP, _SETTLED = 30, 1.0, 1e-3
 class Transfer:
     """The posterior of the coefficients of a call path.
 
-    - logs, covariance: logarithms of the coefficients, (4,) and (4, 4).
-    - largest: amounts at the configuration with most computation, (4,).
+    - logs: natural logarithms of the coefficients, shape (4,). covariance: their covariance, shape (4, 4).
+    - largest: calls, steps, bytes and computation at the configuration with most computation, shape (4,).
     - ranks: largest measured number of ranks.
     """
 
@@ -77,9 +77,9 @@ class Transfer:
 
 
 def transfer(times: Floats, amounts: Floats, ranks: Floats) -> Transfer | None:
-    """Return the maximum of the posterior of the coefficients (Gauss-Newton method); None without times.
+    """Return the posterior of the coefficients around its maximum, which the Gauss-Newton method finds.
 
-    The result is empty if no configuration has both a time and an amount above 0.
+    Returns None if no configuration has both a time and an amount above 0.
 
     - times: seconds, shape (configurations, repetitions); NaN where not measured.
     - amounts: calls, steps of all calls, bytes, and seconds of computation, shape (configurations, 4).

@@ -48,10 +48,10 @@ def by_law(counts: CountModels, metric: str, path: int, model: Model | NoModel) 
 
 
 def between(law: Prediction, formula: Prediction) -> Prediction:
-    """Return the prediction of a law that is not exact, or its geometric mean with a formula if the two disagree.
+    """Return the prediction of a law that is not exact; if law and formula disagree, combine both predictions.
 
-    The interval of the mean contains both values. Loops that depend on data have many laws, which differ beyond the
-    measured sizes.
+    The combined value is the geometric mean of both values. The combined interval contains both values. The reason:
+    loops that depend on data have many laws, which differ beyond the measured sizes.
     """
     if not (law.value > 0 and formula.value > 0) or max(law.value, formula.value) <= _AGREE * min(
         law.value, formula.value

@@ -41,7 +41,7 @@ _RANGE = (0.15, 0.7, 0.15)  # weights of the lower end, the value and the upper 
 _LOWEST, _HIGHEST = 0.05, 0.95
 _COUNTED = ("instructions", "visits", "bytes_loaded", "bytes_stored")
 _EXCHANGED = ("visits", "bytes_sent", "bytes_received", "comm_size")
-# Kinds of work, as coefficients of the counts in _COUNTED.
+# The kinds of work: each is a sum of the counts in _COUNTED with these coefficients.
 _KINDS = {"instructions": (1.0, 1.0, 0.0, 0.0), "bytes": (0.0, 1.0, 1.0, 1.0)}
 _EXPLAINED = "time by instructions and memory"
 
@@ -134,7 +134,9 @@ class Rates:
 
     @cached_property
     def transfers(self) -> dict[int, Transfer]:
-        """Return the posterior of each call path of MPI, from configurations of several ranks if there are any.
+        """Return the posterior of the coefficients of each MPI call path.
+
+        It uses the configurations with several ranks, or those with one rank if there are no others.
 
         The result is empty if LEAST_VALUES or more different numbers of ranks were measured. Formulas then model how
         the waiting grows with the ranks.
@@ -165,7 +167,7 @@ class Rates:
         return result
 
     def predict(self, point: Mapping[str, float]) -> dict[int, Prediction]:
-        """Return the time (seconds) of each call path with a rate or with posteriors of MPI at a point."""
+        """Return the time (seconds) of each call path with a rate or with coefficients of MPI at a point."""
         place = [float(point[name]) for name in self.experiment.parameters]
         low, high = self.experiment.points.min(axis=0), self.experiment.points.max(axis=0)
         beyond = bool((np.array(place) < low).any() or (np.array(place) > high).any())
@@ -186,7 +188,7 @@ class Rates:
         return result
 
     def text(self, path: int) -> str:
-        """Return the likeliest rate of a call path as text, or the likeliest coefficients of MPI; "" without both."""
+        """Return the likeliest rate of a call path as text, or its coefficients of MPI; "" without both."""
         if path in self.transfers:
             return self.transfers[path].text
         if path not in self.rates:
@@ -272,7 +274,7 @@ class Rates:
     def _predicted(self, name: str, point: Mapping[str, float]) -> FloatArray:
         """Return the lower end, the value and the upper end of the prediction of a count, shape (call paths, 3).
 
-        They are 0 for a metric that was not counted.
+        They are 0 for a metric that was not counted. If a law is not exact, `between` combines the law and the formula.
         """
         if name not in self.formulas:
             return np.zeros((len(self.paths), 3))
@@ -341,7 +343,10 @@ def _distribution(found: list[Rate], amounts: Mapping[str, tuple[float, float, f
 
 
 def _of_transfer(known: Transfer, exchanged: FloatArray, computed: float, ranks: float) -> Distribution:
-    """Return the distribution of the time of a call path of MPI. exchanged: (3, 3), as in `Rates._exchanged`."""
+    """Return the distribution of the time of an MPI call path (seconds).
+
+    exchanged: shape (3, 3), as returned by `Rates._exchanged`. computed: seconds of computation × (1 - 1 / ranks).
+    """
     parts = []
     for share, column in zip(_RANGE, exchanged.T, strict=True):
         if column[0] > 0:

@@ -3,10 +3,15 @@
 
     ln(time - start) = ln work + level + growth(ln work) + sharing(ranks) + noise
 
-Level, growth and sharing are Gaussian, so that their posterior has a closed form (Rasmussen and Williams, Gaussian
-Processes for Machine Learning, 2006, chapter 2.7: explicit basis functions). Growth is the effect of caches. Its slope
-changes slowly (an Ornstein-Uhlenbeck process): a rate that grew continues to grow for some doublings of the work. The
-scales were measured with public programs (`make bench-program_times`).
+- start: time that does not depend on the work (seconds).
+- level: ln rate at the largest measured work on one rank.
+- growth: change of ln rate with the work, caused by caches. Its slope is an Ornstein-Uhlenbeck process, so a rate that
+  grew continues to grow for some doublings of the work.
+- sharing: increase of ln rate with the number of ranks that share a memory.
+
+Level, growth and sharing have Gaussian priors, so their posterior has a closed form (Rasmussen and Williams, Gaussian
+Processes for Machine Learning, 2006, chapter 2.7: explicit basis functions). The constants were measured with public
+programs (`make bench-program_times`).
 """
 
 from __future__ import annotations
@@ -29,11 +34,10 @@ INSTRUCTION = 2e-10
 """Prior median of the rate: seconds per unit of work (instruction or byte)."""
 _LACK_OF_FIT = 0.03  # relative error that all repetitions of a configuration share
 _TICK = 2e-5  # absolute error of a measurement (seconds)
-# Standard deviations of the slope of ln rate per doubling of work, for steady and for changing rates. The slope changes
-# within _SETTLES doublings.
+# Standard deviations of the slope of ln rate per doubling of work, for steady and for changing rates.
 _STEADY, _CHANGING = 0.03, 0.15
-_GROWTH = 0.01  # mean of the slope
-_SETTLES = 2.0
+_GROWTH = 0.01  # prior mean of this slope
+_SETTLES = 2.0  # correlation length of this slope (doublings of work)
 _START = 0.6  # start of the third kind in KINDS, as a share of the smallest measured time
 _SHARING = 0.16  # mean increase of ln rate from one rank to very many ranks that share a memory
 _SHARING_DEVIATES = 0.1  # standard deviation of this increase
@@ -84,10 +88,13 @@ class Rate:
 
 
 def rates(times: Floats, works: Sequence[Work], ranks: Floats, noise: float) -> list[Rate]:
-    """Return the posteriors of the rate of a call path for each work and kind; empty without times.
+    """Return the posteriors of the rate of a call path, one for each work and each kind in KINDS.
 
-    times: seconds (configurations, repetitions), NaN where not measured; ranks: (configurations,); noise: relative
-    error of one measurement.
+    The result is empty without times. A work that is 0 at a configuration with a time has no rate.
+
+    - times: seconds, shape (configurations, repetitions); NaN where not measured.
+    - ranks: number of ranks, shape (configurations,).
+    - noise: relative error of one measurement.
     """
     there, middle, repeated = medians(times)
     if not there.any():
@@ -129,7 +136,7 @@ def medians(times: Floats) -> tuple[Flags, Floats, Floats]:
 
 
 def _mean(place: Floats) -> Floats:
-    """Return the mean of ln rate at places (places, 2)."""
+    """Return the prior mean of ln rate at places, shape (places,). place: shape (places, 2), as `Rate._place`."""
     return np.asarray(math.log(INSTRUCTION) + place @ (_GROWTH, _SHARING))
 
 
