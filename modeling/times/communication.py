@@ -4,7 +4,7 @@
     time = o · calls + alpha · steps · calls + beta · bytes + omega · computation        (with relative noise)
 
 - calls: number of calls of the MPI operation.
-- steps: number of latencies in one call. Source: Table I (de Morais et al.; Hockney 1994 for messages).
+- steps: number of consecutive messages in one call. Source: Table I (de Morais et al.; Hockney 1994 for messages).
 - bytes: number of transferred bytes, also from Table I.
 - computation: computation time of the program (seconds) × (1 - 1 / ranks). Ranks wait for each other because their
   computation differs, so waiting is modeled as a share of the computation.
@@ -26,13 +26,14 @@ from ..experiment import CallTree
 from ..priors.communication import bytes_of, scale_values
 from ..priors.requests import requested_bytes
 from ..priors.table import ANY_DATA, Scale, row_of
-from .rates import Floats, medians
+from .rates import NOISES, Floats, medians
 
-_NOISE = 0.12  # relative error of one measurement
+_NOISES = (*NOISES[2:], 1.0)
 # Prior medians of the coefficients: seconds per call, seconds per step, seconds per byte, share of the computation.
 # _DEVIATION: prior standard deviation of the natural logarithm of each coefficient.
 _USUAL = (2e-7, 1e-6, 2e-10, 0.004)
 _DEVIATION = 2.5
+_LACK_OF_FIT = 0.1  # relative error that all repetitions of a configuration share
 _DRIFT = 0.5  # further standard deviation of ln time at twice the measured computation, or at twice the measured ranks
 _UNITS, _SCALES = ("µs · calls", "µs · steps", "ns · bytes", "% · computation"), (1e6, 1e6, 1e9, 100.0)
 _NOTICEABLE = 0.05  # `Transfer.text` omits parts below this share of the time of the call path
@@ -41,13 +42,15 @@ _ROUNDS, _LONGEST_STEP, _SETTLED = 30, 1.0, 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """The posterior of the coefficients of a call path.
+    """The posterior of the coefficients of a call path, for one noise level.
 
+    - ln_weight: natural logarithm of the evidence, without normalization.
     - logs: natural logarithms of the coefficients, shape (4,). covariance: their covariance, shape (4, 4).
     - largest: calls, steps, bytes and computation at the configuration with most computation, shape (4,).
     - ranks: largest measured number of ranks.
     """
 
+    ln_weight: float
     logs: Floats
     covariance: Floats
     largest: Floats
@@ -63,7 +66,7 @@ class Transfer:
         computed = float(self.largest[3])
         drift = math.log2(max(ranks / self.ranks, 1.0))
         drift += math.log2(max(float(amounts[3]) / computed, 1.0)) if computed > 0 else 0.0
-        variance = float(shares @ self.covariance @ shares) + _DRIFT**2 * drift
+        variance = float(shares @ self.covariance @ shares) + _LACK_OF_FIT**2 + _DRIFT**2 * drift
         return math.log(float(parts.sum())), math.sqrt(variance)
 
     @property
@@ -76,21 +79,30 @@ class Transfer:
         return " + ".join(f"{value:.3g} {unit}" for value, unit, noticeable in rows if noticeable)
 
 
-def transfer(times: Floats, amounts: Floats, ranks: Floats) -> Transfer | None:
-    """Return the posterior of the coefficients around its maximum, which the Gauss-Newton method finds.
+def transfers(times: Floats, amounts: Floats, ranks: Floats) -> list[Transfer]:
+    """Return the posteriors of the coefficients of a call path, one for each noise level.
 
-    Returns None if no configuration has both a time and an amount above 0.
+    The result is empty if no configuration has both a time and an amount above 0.
 
     - times: seconds, shape (configurations, repetitions); NaN where not measured.
-    - amounts: calls, steps of all calls, bytes, and seconds of computation, shape (configurations, 4).
+    - amounts: calls, steps, bytes and seconds of computation, shape (configurations, 4).
     - ranks: number of ranks, shape (configurations,).
     """
     there, middle, repeated = medians(times)
     known = amounts[there].any(axis=1)
     if not known.any():
-        return None
-    measured, amounts, variance = np.log(middle[known]), amounts[there][known], _NOISE**2 * repeated[known]
+        return []
+    measured, amounts, most = np.log(middle[known]), amounts[there][known], float(ranks[there][known].max())
+    return [_fitted(measured, amounts, noise**2 * repeated[known], most) for noise in _NOISES]
+
+
+def _fitted(measured: Floats, amounts: Floats, variance: Floats, ranks: float) -> Transfer:
+    """Return the posterior around its maximum, which the Gauss-Newton method finds.
+
+    measured: ln seconds, shape (configurations,). variance: the variance of `measured`, same shape.
+    """
     usual, precision = np.log(_USUAL), np.eye(len(_USUAL)) / _DEVIATION**2
+    variance = variance + _LACK_OF_FIT**2
     logs = usual
     for _ in range(_ROUNDS):
         parts = np.exp(logs) * amounts
@@ -102,12 +114,14 @@ def transfer(times: Floats, amounts: Floats, ranks: Floats) -> Transfer | None:
         logs = logs + step
         if np.abs(step).max() < _SETTLED:
             break
-    largest = amounts[amounts[:, 3].argmax()]
-    return Transfer(logs, np.asarray(np.linalg.inv(curvature)), largest, float(ranks[there][known].max()))
+    missed = measured - np.log((np.exp(logs) * amounts).sum(axis=1))
+    misfit = (missed**2 / variance).sum() + np.log(variance).sum() + (logs - usual) @ precision @ (logs - usual)
+    weight = -0.5 * float(misfit + np.linalg.slogdet(curvature)[1])
+    return Transfer(weight, logs, np.asarray(np.linalg.inv(curvature)), amounts[amounts[:, 3].argmax()], ranks)
 
 
 def table_amounts(tree: CallTree, counts: Mapping[str, Floats], paths: Sequence[int]) -> dict[int, Floats]:
-    """Return the calls, steps of all calls, and bytes of MPI call paths at C points by Table I: (3, C) per call path.
+    """Return the calls, steps and bytes of MPI call paths at C points by Table I, shape (3, C) for each call path.
 
     counts: `visits`, `bytes_sent`, `bytes_received` and `comm_size` of all N call paths, each of shape (N, C). A
     message takes one step; with one process it takes none.

@@ -13,7 +13,6 @@ from ..pmnf.options import NoModel
 from ..priors.path_model import PathModel
 
 _REPRODUCES = 1e-7  # SMAPE in percent up to which a formula reproduces counts
-_AGREE = 1.5  # two predictions of a count disagree if they differ by a larger factor
 UNKNOWN = Prediction(math.nan, math.nan, math.nan, False)
 
 
@@ -45,20 +44,6 @@ def by_law(counts: CountModels, metric: str, path: int, model: Model | NoModel) 
         return True
     terms = len(model.terms) + (model.constant != 0)
     return counts.is_exact(metric, path) or not counts.can_confirm(metric, path, terms)
-
-
-def between(law: Prediction, formula: Prediction) -> Prediction:
-    """Return the prediction of a law that is not exact; if law and formula disagree, combine both predictions.
-
-    The combined value is the geometric mean of both values. The combined interval contains both values. The reason:
-    loops that depend on data have many laws, which differ beyond the measured sizes.
-    """
-    if not (law.value > 0 and formula.value > 0) or max(law.value, formula.value) <= _AGREE * min(
-        law.value, formula.value
-    ):
-        return law
-    lower, upper = min(law.lower, formula.value), max(law.upper, formula.value)
-    return Prediction(math.sqrt(law.value * formula.value), lower, upper, law.extrapolates)
 
 
 def predicted(model: Model | NoModel, place: tuple[float, ...]) -> Prediction:

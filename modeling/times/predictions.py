@@ -14,6 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from statistics import NormalDist
 from types import MappingProxyType
 from typing import Protocol
@@ -29,8 +30,8 @@ from ..priors.dedicated import dedicated_times
 from ..priors.path_model import PathModel
 from ..priors.slowdown import LEAST_VALUES
 from ..priors.untimed import timed_owners, with_times_at_callers
-from .communication import Transfer, table_amounts, transfer
-from .counted import between, predicted, predicted_counts
+from .communication import Transfer, table_amounts, transfers
+from .counted import predicted, predicted_counts
 from .rates import INSTRUCTION, KINDS, NOISES, Rate, Work, rates
 
 _LEAST_SHARE = 5e-4  # call paths below this share of the time of the program are not used to estimate the noise
@@ -42,7 +43,10 @@ _LOWEST, _HIGHEST = 0.05, 0.95
 _COUNTED = ("instructions", "visits", "bytes_loaded", "bytes_stored")
 _EXCHANGED = ("visits", "bytes_sent", "bytes_received", "comm_size")
 # The kinds of work: each is a sum of the counts in _COUNTED with these coefficients.
-_KINDS = {"instructions": (1.0, 1.0, 0.0, 0.0), "bytes": (0.0, 1.0, 1.0, 1.0)}
+_BYTES = "bytes"
+_KINDS = {"instructions": (1.0, 1.0, 0.0, 0.0), _BYTES: (0.0, 1.0, 1.0, 1.0)}
+
+
 _EXPLAINED = "time by instructions and memory"
 
 
@@ -113,16 +117,13 @@ class Rates:
         share = np.divide(seconds, whole, out=np.zeros_like(seconds), where=whole > 0).max(axis=1)
         works = {path: self._works(path) for path in self._computing}
         loud = [path for path in works if share[path] >= _LEAST_SHARE]
-        fits = {
-            path: dict(enumerate(rates(times[path], works[path], self._ranks, noise) for noise in NOISES))
-            for path in loud
-        }
+        fits = {path: dict(enumerate(self._fit(times[path], works[path], noise) for noise in NOISES)) for path in loud}
         fits = {path: own for path, own in fits.items() if own[0]}
         how_often = _how_often([[_evidence(found) for found in own.values()] for own in fits.values()])
         usual = int(np.argmax(how_often.sum(axis=1)))
         result = {}
         for path, work in works.items():
-            own = fits.get(path) or {usual: rates(times[path], work, self._ranks, NOISES[usual])}
+            own = fits.get(path) or {usual: self._fit(times[path], work, NOISES[usual])}
             known = [
                 replace(rate, ln_weight=rate.ln_weight + float(np.log(how_often[level, rate.kind])))
                 for level, found in own.items()
@@ -133,10 +134,8 @@ class Rates:
         return result
 
     @cached_property
-    def transfers(self) -> dict[int, Transfer]:
-        """Return the posterior of the coefficients of each MPI call path.
-
-        It uses the configurations with several ranks, or those with one rank if there are no others.
+    def transfers(self) -> dict[int, tuple[list[Transfer], list[Transfer]]]:
+        """Return for each MPI call path two lists of posteriors: for one rank, and for several ranks.
 
         The result is empty if LEAST_VALUES or more different numbers of ranks were measured. Formulas then model how
         the waiting grows with the ranks.
@@ -161,13 +160,13 @@ class Rates:
         result = {}
         for path, known in table_amounts(experiment.tree, counts, paths).items():
             every = np.vstack([known, np.where(known[0] > 0, computed, 0.0)]).T
-            several, alone = (transfer(times[path][own], every[own], ranks[own]) for own in (ranks > 1, ranks == 1))
-            if (found := several or alone) is not None:
-                result[path] = found
+            alone, several = (transfers(times[path][own], every[own], ranks[own]) for own in (ranks == 1, ranks > 1))
+            if alone or several:
+                result[path] = (alone or several, several or alone)
         return result
 
     def predict(self, point: Mapping[str, float]) -> dict[int, Prediction]:
-        """Return the time (seconds) of each call path with a rate or with coefficients of MPI at a point."""
+        """Return the time (seconds) of each call path with a rate or with posteriors of MPI at a point."""
         place = [float(point[name]) for name in self.experiment.parameters]
         low, high = self.experiment.points.min(axis=0), self.experiment.points.max(axis=0)
         beyond = bool((np.array(place) < low).any() or (np.array(place) > high).any())
@@ -183,14 +182,14 @@ class Rates:
             result[path] = _prediction(known, beyond)
         computed = sum(one.value for one in result.values()) * (1.0 - 1.0 / ranks)
         for path, exchanged in self._exchanged(point).items():
-            known = _of_transfer(self.transfers[path], exchanged, computed, ranks)
+            known = _of_transfers(self.transfers[path][ranks > 1], exchanged, computed, ranks)
             result[path] = _prediction(known, beyond)
         return result
 
     def text(self, path: int) -> str:
-        """Return the likeliest rate of a call path as text, or its coefficients of MPI; "" without both."""
+        """Return the likeliest rate of a call path as text, or the likeliest coefficients of MPI; "" without both."""
         if path in self.transfers:
-            return self.transfers[path].text
+            return max(self.transfers[path][1], key=lambda own: own.ln_weight).text
         if path not in self.rates:
             return ""
         likeliest = max(self.rates[path], key=lambda rate: rate.ln_weight)
@@ -251,6 +250,13 @@ class Rates:
         rows = np.array([self._measured[name][path] for name in _COUNTED])
         return [Work(name, np.array(factors) @ rows) for name, factors in _KINDS.items()]
 
+    def _fit(self, times: FloatArray, works: list[Work], noise: float) -> list[Rate]:
+        seconds = np.nan_to_num(mean_over_repetitions(times))
+        largest = int(np.argmax(seconds))
+        moved = sum(float(work.measured[largest]) for work in works if work.name == _BYTES)
+        bandwidth = moved / seconds[largest] if seconds[largest] > 0 else 0.0
+        return rates(times, works, self._ranks, bandwidth, noise)
+
     def _amounts(self, point: Mapping[str, float]) -> dict[str, list[tuple[float, float, float]]]:
         """Return the predicted amounts of each kind of work at a point, by the name of the kind.
 
@@ -274,18 +280,16 @@ class Rates:
     def _predicted(self, name: str, point: Mapping[str, float]) -> FloatArray:
         """Return the lower end, the value and the upper end of the prediction of a count, shape (call paths, 3).
 
-        They are 0 for a metric that was not counted. If a law is not exact, `between` combines the law and the formula.
+        They are 0 for a metric that was not counted.
         """
         if name not in self.formulas:
             return np.zeros((len(self.paths), 3))
         wanted = {parameter: float(point[parameter]) for parameter in self.counts.experiment.parameters}
-        every = [predicted(entry.model, tuple(wanted.values())) for entry in self.formulas[name]]
+        every: Sequence[Prediction]
         if name in self.counts.models:
-            laws = predicted_counts(self.counts, name, self.formulas[name], wanted)
-            every = [
-                law if self.counts.is_exact(name, path) else between(law, formula)
-                for path, (law, formula) in enumerate(zip(laws, every, strict=True))
-            ]
+            every = predicted_counts(self.counts, name, self.formulas[name], wanted)
+        else:
+            every = [predicted(entry.model, tuple(wanted.values())) for entry in self.formulas[name]]
         return np.array([[every[there].lower, every[there].value, every[there].upper] for there in self.paths])
 
 
@@ -342,18 +346,20 @@ def _distribution(found: list[Rate], amounts: Mapping[str, tuple[float, float, f
     return Distribution.mixture(parts)
 
 
-def _of_transfer(known: Transfer, exchanged: FloatArray, computed: float, ranks: float) -> Distribution:
+def _of_transfers(found: list[Transfer], exchanged: FloatArray, computed: float, ranks: float) -> Distribution:
     """Return the distribution of the time of an MPI call path (seconds).
 
     exchanged: shape (3, 3), as returned by `Rates._exchanged`. computed: seconds of computation × (1 - 1 / ranks).
     """
+    top = max(own.ln_weight for own in found)
     parts = []
-    for share, column in zip(_RANGE, exchanged.T, strict=True):
+    for own, (share, column) in product(found, zip(_RANGE, exchanged.T, strict=True)):
+        weight = share * math.exp(own.ln_weight - top)
         if column[0] > 0:
-            mean, deviation = known.at(np.append(column, computed), ranks)
-            parts.append((share, Distribution(np.exp(mean + deviation * _QUANTILES))))
+            mean, deviation = own.at(np.append(column, computed), ranks)
+            parts.append((weight, Distribution(np.exp(mean + deviation * _QUANTILES))))
         else:
-            parts.append((share, Distribution(0.0)))
+            parts.append((weight, Distribution(0.0)))
     return Distribution.mixture(parts)
 
 

@@ -5,8 +5,8 @@
 
 - start: time that does not depend on the work (seconds).
 - level: ln rate at the largest measured work on one rank.
-- growth: change of ln rate with the work, caused by caches. Its slope is an Ornstein-Uhlenbeck process, so a rate that
-  grew continues to grow for some doublings of the work.
+- growth: change of ln rate with the work, caused by caches. Its mean depends on the bandwidth of the call path. Its
+  slope is an Ornstein-Uhlenbeck process, so a rate that grew continues to grow for some doublings of the work.
 - sharing: increase of ln rate with the number of ranks that share a memory.
 
 Level, growth and sharing have Gaussian priors, so their posterior has a closed form (Rasmussen and Williams, Gaussian
@@ -34,10 +34,16 @@ INSTRUCTION = 2e-10
 """Prior median of the rate: seconds per unit of work (instruction or byte)."""
 _LACK_OF_FIT = 0.03  # relative error that all repetitions of a configuration share
 _TICK = 2e-5  # absolute error of a measurement (seconds)
-# Standard deviations of the slope of ln rate per doubling of work, for steady and for changing rates.
-_STEADY, _CHANGING = 0.03, 0.15
-_GROWTH = 0.01  # prior mean of this slope
-_SETTLES = 2.0  # correlation length of this slope (doublings of work)
+# Mean relative growth of the rate if the work doubles, for each doubling of the bandwidth above _BANDWIDTH.
+_BY_BANDWIDTH = 0.011
+_BANDWIDTH = 5e9  # bytes loaded and stored per second that memory gives one core
+# Standard deviations of the slope of ln rate per doubling of work: _CHANGING for changing rates, _STEADY for steady
+# rates, plus _STEADY_BY_BANDWIDTH for each doubling of the bandwidth above _BANDWIDTH. _SETTLES: correlation length of
+# the slope (doublings of work).
+_STEADY = 0.012
+_STEADY_BY_BANDWIDTH = 0.012
+_CHANGING = 0.15
+_SETTLES = 2.0
 _START = 0.6  # start of the third kind in KINDS, as a share of the smallest measured time
 _SHARING = 0.16  # mean increase of ln rate from one rank to very many ranks that share a memory
 _SHARING_DEVIATES = 0.1  # standard deviation of this increase
@@ -73,12 +79,13 @@ class Rate:
     _solved: Floats  # _inverse @ (measured ln rate - its prior mean)
     _inverse: Floats  # inverse covariance of the measured ln rates
     _scale: float
+    _bandwidth: float
 
     def at(self, work: float, ranks: float) -> tuple[float, float]:
         """Return the mean and the standard deviation of ln(time - start) for an amount of work above 0."""
         there = np.array([[math.log2(work) - self._largest, 1.0 - 1.0 / ranks]])
         across = _covariance(there, self._place, self._scale)[0]
-        mean = _mean(there)[0] + across @ self._solved + math.log(work)
+        mean = _mean(there, self._bandwidth)[0] + across @ self._solved + math.log(work)
         variance = _covariance(there, there, self._scale)[0, 0] - across @ self._inverse @ across
         return float(mean), math.sqrt(max(float(variance), 0.0) + _LACK_OF_FIT**2)
 
@@ -87,27 +94,29 @@ class Rate:
         return math.log2(float(self.work.measured.max()))
 
 
-def rates(times: Floats, works: Sequence[Work], ranks: Floats, noise: float) -> list[Rate]:
+def rates(times: Floats, works: Sequence[Work], ranks: Floats, bandwidth: float, noise: float) -> list[Rate]:
     """Return the posteriors of the rate of a call path, one for each work and each kind in KINDS.
 
     The result is empty without times. A work that is 0 at a configuration with a time has no rate.
 
     - times: seconds, shape (configurations, repetitions); NaN where not measured.
     - ranks: number of ranks, shape (configurations,).
+    - bandwidth: bytes loaded and stored per second.
     - noise: relative error of one measurement.
     """
     there, middle, repeated = medians(times)
     if not there.any():
         return []
     variance = _LACK_OF_FIT**2 + (noise**2 + (_TICK / middle) ** 2) * repeated
-    kinds = ((_STEADY, 0.0), (_CHANGING, 0.0), (_STEADY, _START * float(middle.min())))
+    steady = _STEADY + _STEADY_BY_BANDWIDTH * _beyond_memory(bandwidth)
+    kinds = ((steady, 0.0), (_CHANGING, 0.0), (steady, _START * float(middle.min())))
     found = []
     for work in works:
         own = work.measured[there]
         if not (own > 0).all():
             continue
         place = np.stack([np.log2(own) - np.log2(work.measured.max()), 1.0 - 1.0 / ranks[there]], axis=1)
-        mean = _mean(place)
+        mean = _mean(place, bandwidth)
         for kind, (scale, start) in enumerate(kinds):
             left = middle - start
             covariance = _covariance(place, place, scale) + np.diag(variance * (middle / left) ** 2)
@@ -115,9 +124,9 @@ def rates(times: Floats, works: Sequence[Work], ranks: Floats, noise: float) -> 
             beyond = np.log(left / own) - mean
             solved = inverse @ beyond
             weight = -0.5 * beyond @ solved - 0.5 * np.linalg.slogdet(covariance)[1]
-            level = _mean(np.zeros((1, 2))) + _covariance(np.zeros((1, 2)), place, scale) @ solved
+            level = _mean(np.zeros((1, 2)), bandwidth) + _covariance(np.zeros((1, 2)), place, scale) @ solved
             seconds = math.exp(level[0])
-            found.append(Rate(work, kind, float(weight), seconds, start, place, solved, inverse, scale))
+            found.append(Rate(work, kind, float(weight), seconds, start, place, solved, inverse, scale, bandwidth))
     return found
 
 
@@ -135,9 +144,19 @@ def medians(times: Floats) -> tuple[Flags, Floats, Floats]:
     return there, middle, np.where(repeated > 2, math.pi / 2, 1.0) / np.maximum(repeated, 1)
 
 
-def _mean(place: Floats) -> Floats:
-    """Return the prior mean of ln rate at places, shape (places,). place: shape (places, 2), as `Rate._place`."""
-    return np.asarray(math.log(INSTRUCTION) + place @ (_GROWTH, _SHARING))
+def _beyond_memory(bandwidth: float) -> float:
+    """Return log2(bandwidth / _BANDWIDTH); 0 if the bandwidth is below _BANDWIDTH."""
+    return max(math.log2(max(bandwidth, 1.0) / _BANDWIDTH), 0.0)
+
+
+def _mean(place: Floats, bandwidth: float) -> Floats:
+    """Return the prior mean of ln rate at places, shape (places,).
+
+    place: shape (places, 2), as `Rate._place`. The rate grows until the bandwidth of the call path is _BANDWIDTH.
+    """
+    doublings, sharing = place.T
+    left = _beyond_memory(bandwidth) * math.log(2) * (1.0 - np.exp(-_BY_BANDWIDTH / math.log(2) * doublings))
+    return np.asarray(math.log(INSTRUCTION) + left + _SHARING * sharing)
 
 
 def _covariance(one: Floats, other: Floats, scale: float) -> Floats:

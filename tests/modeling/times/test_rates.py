@@ -13,15 +13,15 @@ from quipu.modeling.class_vectors import ClassVectors, Place
 from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region, RegionKind, TimedPart
 from quipu.modeling.metrics import METRICS
-from quipu.modeling.pmnf.model import Prediction
 from quipu.modeling.priors.untimed import with_times_at_callers
-from quipu.modeling.times.counted import between
 from quipu.modeling.times.rates import Work, rates
 
+SLOW, FAST = 1e9, 4e10  # bytes per second, below and above what memory gives
 
-def _at(seconds: FloatArray, work: FloatArray, more: float) -> tuple[float, float]:
+
+def _at(seconds: FloatArray, work: FloatArray, more: float, bandwidth: float = SLOW) -> tuple[float, float]:
     """Mean and standard deviation of ln time at `more` times the largest work, by the likeliest rate."""
-    found = rates(seconds, [Work("instructions", work)], np.ones(work.size), 0.03)
+    found = rates(seconds, [Work("instructions", work)], np.ones(work.size), bandwidth, 0.03)
     best = max(found, key=lambda rate: rate.ln_weight)
     return best.at(float(work.max()) * more, 1.0)
 
@@ -42,6 +42,16 @@ def test_one_slow_repetition_has_no_effect() -> None:
     assert _at(seconds, WORK, 8.0)[0] == pytest.approx(clean, abs=1e-6)
 
 
+def test_work_that_uses_more_than_the_bandwidth_of_memory_may_slow_down() -> None:
+    seconds = (3e-11 * WORK)[:, None]
+    steady, sure = _at(seconds, WORK, 8.0, SLOW)
+    fast, unsure = _at(seconds, WORK, 8.0, FAST)
+    assert fast > steady
+    assert unsure > sure
+    # at worst by what the bandwidth is beyond that of memory
+    assert fast - steady < math.log(FAST / 5e9)
+
+
 def test_uncertainty_grows_with_the_distance() -> None:
     seconds = (3e-10 * WORK)[:, None]
     deviations = [_at(seconds, WORK, more)[1] for more in (1.0, 4.0, 64.0)]
@@ -49,8 +59,8 @@ def test_uncertainty_grows_with_the_distance() -> None:
 
 
 def test_nothing_measured_has_no_rate() -> None:
-    assert rates(np.full((4, 2), np.nan), [Work("instructions", WORK)], np.ones(4), 0.03) == []
-    assert rates((3e-10 * WORK)[:, None], [Work("bytes", np.zeros(4))], np.ones(4), 0.03) == []
+    assert rates(np.full((4, 2), np.nan), [Work("instructions", WORK)], np.ones(4), SLOW, 0.03) == []
+    assert rates((3e-10 * WORK)[:, None], [Work("bytes", np.zeros(4))], np.ones(4), SLOW, 0.03) == []
 
 
 @dataclass(frozen=True)
@@ -151,15 +161,6 @@ def test_a_time_that_one_run_lost_is_that_of_the_caller_in_all() -> None:
     assert found.exclusive[2].value == 0.0
 
 
-def test_a_law_that_disagrees_with_the_formula_is_averaged_with_it() -> None:
-    law, formula = Prediction(228.0, 58.0, 465.0, True), Prediction(18.0, 17.0, 19.0, True)
-    found = between(law, formula)
-    assert found.value == pytest.approx(math.sqrt(228 * 18))
-    assert (found.lower, found.upper) == (18.0, 465.0)
-    assert between(law, replace(formula, value=200.0)) is law
-    assert between(replace(law, value=0.0), formula).value == 0.0
-
-
 def test_without_counts_of_loops_formulas_predict() -> None:
     experiment = replace(_program(POINTS), classes=None)
     analysis = analyze(experiment)
@@ -171,7 +172,9 @@ def test_a_start_that_does_not_depend_on_work_does_not_grow() -> None:
     """Memory is touched for the first time: 40 ms at all sizes, and the rate is constant beyond that."""
     seconds = (0.04 + 3e-10 * 1e2 * WORK)[:, None]
     (found,) = [
-        rate for rate in rates(seconds, [Work("instructions", 1e2 * WORK)], np.ones(WORK.size), 0.03) if rate.start > 0
+        rate
+        for rate in rates(seconds, [Work("instructions", 1e2 * WORK)], np.ones(WORK.size), SLOW, 0.03)
+        if rate.start > 0
     ]
     mean, _ = found.at(8e2 * float(WORK.max()), 1.0)
     assert found.start + math.exp(mean) == pytest.approx(0.04 + 3e-10 * 8e2 * WORK.max(), rel=0.1)
