@@ -16,8 +16,7 @@ This page lists the bytes, messages and waiting that Quipu counts for each MPI o
 page` writes it from `mpi_wrap/operations.toml`, and a test compares the two.
 
 Most functions of `mpi.h` are regions with visits and time. An operation also counts bytes and messages if a table below
-has a formula or *status* for it. The metric `comm_size` is the number of processes of the
-communicator, window or file.
+has a formula or *status* for it. The metric `comm_size` is the number of processes of the communicator, window or file.
 
 *Example.* 8 ranks broadcast 1 MB. The root counts 8 MB sent, including its own part, and each rank counts 1 MB
 received. Over all ranks, as many bytes are sent as received. The exceptions are one-sided operations, where only the
