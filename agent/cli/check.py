@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 NOT_HELD = 3
 """Exit code if an expectation does not hold (1: bad input, 2: wrong usage)."""
 
+# Patterns that show that `quipu check` wrote a file. Such files may be overwritten.
+_JUNIT = re.compile(r'<testsuites name="quipu check"')
+_SARIF = re.compile(r'"driver": \{\s*"name": "quipu"')
+
 
 def command(
     *,
@@ -42,7 +47,7 @@ def command(
     ),
     junit: Path | None = typer.Option(None, "--junit", metavar="FILE", help="Also write the results as JUnit XML."),
     sarif: Path | None = typer.Option(
-        None, "--sarif", metavar="FILE", help="Also write failed expectations as SARIF 2.1.0."
+        None, "--sarif", metavar="FILE", help="Also write expectations that failed or are undecided as SARIF 2.1.0."
     ),
     every: bool = typer.Option(False, "--all", help="Also show expectations that hold."),
     over_ranks: str = OVER_RANKS_OPTION,
@@ -75,10 +80,11 @@ def command(
     title = f"{side.experiment.name}: {expectations}"
     sources = (expectations, experiment or file.experiment, baseline or file.baseline)
     if junit is not None:
-        write_own(junit, junit_xml(title, results), lambda old: "<testsuite" in old, "JUnit XML", None, sources)
+        text = junit_xml(title, results)
+        write_own(junit, text, lambda old: _JUNIT.search(old) is not None, "JUnit XML of quipu check", None, sources)
     if sarif is not None:
         text = json_text(sarif_json(results, Path.cwd(), quipu_version(), expectations), indent=1) + "\n"
-        write_own(sarif, text, lambda old: '"version": "2.1.0"' in old, "SARIF", None, sources)
+        write_own(sarif, text, lambda old: _SARIF.search(old) is not None, "SARIF of quipu check", None, sources)
     if as_json:
         show_json(check_json(title, results))
     else:

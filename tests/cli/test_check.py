@@ -64,6 +64,8 @@ def test_a_change_is_found_and_named_in_every_format(quipu_here: Quipu, baseline
         "check", "e.toml", "now", "--baseline", baseline, "--junit", "j.xml", "--sarif", "s.json", "--json"
     )
     assert answer.code == 3
+    again = quipu_here("check", "e.toml", "now", "--baseline", baseline, "--junit", "j.xml", "--sarif", "s.json")
+    assert again.code == 3  # over its own files, the command writes others
     results = json.loads(answer.out)["results"]
     failed = [one for one in results if one["state"] == "failed"]
     assert [(one["path"], one["metric"]) for one in failed] == [("main", "blocks"), ("main->sweep", "blocks")]
@@ -170,6 +172,10 @@ def test_one_message_for_every_mistake(
 def test_wrong_places_end_in_one_message(quipu_here: Quipu, heat: Path, baseline: Path, tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text('[[expect]]\npath = "main"\nbaseline = "same"\n')
     (tmp_path / "n.txt").write_text("mine")
+    (tmp_path / "other.xml").write_text('<testsuites name="pytest tests"><testsuite/></testsuites>')
+    (tmp_path / "other.sarif").write_text(
+        '{"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "clang-tidy"}}}]}'
+    )
     for words, code, message in (
         (("check", "none.toml"), 1, "none.toml"),
         (("check", "e.toml"), 2, "EXPERIMENT is missing"),
@@ -184,6 +190,16 @@ def test_wrong_places_end_in_one_message(quipu_here: Quipu, heat: Path, baseline
             ("check", "e.toml", heat, "--baseline", "n.txt", "--update-baseline"),
             2,
             "n.txt exists and contains no baseline",
+        ),
+        (
+            ("check", "e.toml", heat, "--baseline", baseline, "--junit", "other.xml"),
+            2,
+            "other.xml exists and contains no JUnit XML of quipu check",
+        ),
+        (
+            ("check", "e.toml", heat, "--baseline", baseline, "--sarif", "other.sarif"),
+            2,
+            "other.sarif exists and contains no SARIF of quipu check",
         ),
         (
             ("check", "e.toml", heat, "--baseline", baseline, "--junit", "no/where.xml"),
