@@ -39,8 +39,8 @@ class FileFinding:
     """A use of a group of files from one call path that does not scale.
 
     - path, label: number and text of the call path. group: name of the group of files.
-    - at_target: predicted number at the target in `unit`: writes of a rank, bytes of all ranks, or files that
-      all ranks open; NaN without a prediction.
+    - at_target: predicted number at the target in `unit`: writes of a rank, bytes of all ranks, or files that all ranks
+      open; NaN without a prediction.
     - measured: the same number at the largest measured configuration.
     - size: mean bytes of a write at this configuration; NaN for files per rank.
     """
@@ -67,9 +67,10 @@ def file_uses(
     """
     if "file_writes" not in experiment.values or not experiment.configurations:
         return ()
-    first = None if ranks is None else experiment.parameters.index(ranks)
-    order = sorted(range(len(experiment.parameters)), key=lambda column: column == first)
-    where = int(np.lexsort(experiment.points[:, order].T)[-1])
+    # The largest configuration: with most ranks, then with the largest values of the parameters in their order.
+    names = sorted(experiment.parameters, key=lambda name: name != ranks)
+    columns = [experiment.points[:, experiment.parameters.index(name)] for name in names]
+    where = int(np.lexsort(columns[::-1])[-1])
     place = _Place(experiment, largest, where, ranks)
     found = []
     for path in range(len(experiment.tree)):
